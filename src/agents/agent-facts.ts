@@ -7,34 +7,30 @@ import { findExecutable, isExecutableFile } from "../platform/executables.ts";
 import { runCommand } from "../platform/run-command.ts";
 import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 
-/** What the machine tells of the agents: where they are, which version, whether logged in. */
+/** Facts about the installed agents: path, version and login state. */
 export interface AgentFacts {
-  /** The agent's program, looked up now: the configured path when there is one, else by name on PATH. */
+  /** The agent's program: the configured path if there is one, else the name looked up on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /**
-   * Asked once for each state of the file. Null when it does not tell within half a minute: after another it is asked anew, for those who ask
-   * later.
-   */
+  /** Asked once per state of the file. Null if there is no answer within half a minute; then asked again half a minute later. */
   version(template: AgentTemplate, binary: string, env: Environment): Promise<string | null>;
-  /** Asked anew after half a minute. */
+  /** Cached for half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
-  /** The next answer on this agent's log-in is asked anew. */
+  /** Drops the cached login state of this agent. */
   forgetLogin(name: string): void;
 }
 
-// Gemini CLI takes a second or two for it, and was seen to take more than ten on a machine under load.
+// Gemini CLI takes a second or two, and has taken more than ten on a loaded machine.
 const versionTimeoutMs = 30_000;
-// Short enough that a log-in shows soon, long enough that a page that asks often starts no processes.
+// Short enough that a login shows soon, long enough that a polling page starts no processes.
 const askedAgainMs = 30_000;
 const maxCached = 200;
 
-/** Facts with a memory of their own. */
 export function createAgentFacts(clock: Clock): AgentFacts {
   const versions = new Map<string, { readonly version: string | null; readonly until: number }>();
   const versionFlights = createSingleFlight<string | null>();
   const logins = new Map<string, { readonly state: LoginState; readonly until: number }>();
   const loginFlights = createSingleFlight<LoginState>();
-  /** Counts what may have changed an agent's log-in: an answer that was asked for before is not kept. */
+  /** Incremented when the login may have changed: earlier answers are not reused. */
   const loginChanges = new Map<string, number>();
   return {
     async binary(template, configured, env) {
@@ -49,12 +45,12 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       const asked = versionFlights(key, async () => {
         const version = await askVersion(binary, { ...env, ...probeEnv });
         if (versions.size >= maxCached) versions.clear();
-        // One that told nothing may have been slow.
+        // Without an answer the program may just have been slow.
         versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });
         return version;
       });
       if (known === undefined) return asked;
-      asked.catch(() => undefined); // whoever comes next asks again
+      asked.catch(() => undefined); // the next caller asks again
       return known.version;
     },
     async login(template, binary, env) {

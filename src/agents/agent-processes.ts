@@ -8,29 +8,29 @@ import { type ProcessRow, processRow } from "../platform/process-table.ts";
 import { isRunning } from "../platform/processes.ts";
 import type { Environment, ExternalHolder } from "./template.ts";
 
-/** A live process of an agent, by what the kernel tells. */
+/** A live process of an agent, read from /proc. */
 export interface AgentProcess {
   readonly row: ProcessRow;
-  /** What follows its program. */
+  /** The arguments after the program. */
   readonly options: readonly string[];
   readonly cwd: string;
 }
 
-// More processes than run on a machine that one person works on; each costs a look at its arguments.
+// More than one person's machine runs; each costs a read of its arguments.
 const maxProcesses = 10_000;
-/** The interpreter, its own options and the script come first. */
+/** The interpreter, its options and the script come first. */
 const maxLeadingArguments = 12;
-// To look at one takes some 15 µs, and nobody else is served meanwhile; between two slices whoever waits has a turn.
+// Each process takes about 15 µs of blocking reads; yield between slices.
 const sliceMs = 2;
-// Enough for every option; a prompt may be of any length.
+// Enough for every option; a prompt can have any length.
 const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
 
 /**
- * The live processes of a program that this user may look at. Linux only: elsewhere none are told.
- *
- * @param word stands in the arguments of each of them @param program its name or path, or that of its script
+ * The live processes of a program that this user may inspect. Linux only: empty elsewhere.
+ * @param text occurs in the arguments of each of them
+ * @param program matches its name or path, or that of its script
  */
-export async function agentProcesses(word: string, program: RegExp): Promise<readonly AgentProcess[]> {
+export async function agentProcesses(text: string, program: RegExp): Promise<readonly AgentProcess[]> {
   if (process.platform !== "linux") return [];
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const found: AgentProcess[] = [];
@@ -40,21 +40,21 @@ export async function agentProcesses(word: string, program: RegExp): Promise<rea
       await setImmediate();
       until = performance.now() + sliceMs;
     }
-    const one = agentProcess(pid, word, program);
+    const one = agentProcess(pid, text, program);
     if (one !== null) found.push(one);
   }
   return found;
 }
 
-function agentProcess(pid: number, word: string, program: RegExp): AgentProcess | null {
-  const options = optionsOf(argumentsOf(pid, word), program);
+function agentProcess(pid: number, text: string, program: RegExp): AgentProcess | null {
+  const options = optionsOf(argumentsOf(pid, text), program);
   if (options === null) return null;
   const row = processRow(pid);
   const cwd = linkOf(`/proc/${pid}/cwd`);
   return row === undefined || row.zombie || cwd === null ? null : { row, options, cwd };
 }
 
-/** What follows the program in its arguments, behind an interpreter or not; null for another program. Pure. */
+/** The arguments after the program, which may run in an interpreter; null for another program. */
 export function optionsOf(argv: readonly string[], program: RegExp): readonly string[] | null {
   const at = argv.slice(0, maxLeadingArguments).findIndex((argument) => program.test(argument));
   const [interpreter = "", ...interpreterOptions] = argv.slice(0, Math.max(0, at));
@@ -63,7 +63,10 @@ export function optionsOf(argv: readonly string[], program: RegExp): readonly st
   return argv.slice(at + 1);
 }
 
-/** The first value of one of these options that is an id; null when none is. Pure. @param name with the value of `--name=value` in a group */
+/**
+ * The first value of these options that is an id, or null.
+ * @param name captures the value of `--name=value` in a group
+ */
 export function idIn(options: readonly string[], name: RegExp, isId: (value: string) => boolean): string | null {
   for (const [index, option] of options.entries()) {
     if (option === "--") break;
@@ -74,8 +77,8 @@ export function idIn(options: readonly string[], name: RegExp, isId: (value: str
   return null;
 }
 
-/** The first arguments of a process that have `word` in them; of any other none. */
-export function argumentsOf(pid: number, word: string): readonly string[] {
+/** The first arguments of a process if they contain `text`, else none. */
+export function argumentsOf(pid: number, text: string): readonly string[] {
   let file: number;
   try {
     file = openSync(`/proc/${pid}/cmdline`, "r");
@@ -85,17 +88,17 @@ export function argumentsOf(pid: number, word: string): readonly string[] {
   }
   try {
     const bytes = readSync(file, argumentBuffer, 0, argumentBuffer.length, 0);
-    if (!argumentBuffer.subarray(0, bytes).includes(word)) return [];
+    if (!argumentBuffer.subarray(0, bytes).includes(text)) return [];
     return argumentBuffer.toString("utf8", 0, bytes).split("\0").slice(0, -1);
   } catch (error) {
-    if (isErrno(error, "ESRCH")) return []; // gone
+    if (isErrno(error, "ESRCH")) return [];
     throw error;
   } finally {
     closeSync(file);
   }
 }
 
-/** These variables of a process's environment, as far as they are set. */
+/** The given variables of a process's environment, as far as they are set. */
 export function variablesOf(pid: number, names: readonly string[]): Environment {
   const pairs = readProc(`/proc/${pid}/environ`).split("\0");
   return Object.fromEntries(
@@ -106,7 +109,7 @@ export function variablesOf(pid: number, names: readonly string[]): Environment 
   );
 }
 
-/** Where a link leads; null when it is gone, or another user's. */
+/** The target of a link; null if it is gone or belongs to another user. */
 export function linkOf(path: string): string | null {
   try {
     return readlinkSync(path);
@@ -115,7 +118,7 @@ export function linkOf(path: string): string | null {
   }
 }
 
-/** The text of a file in /proc; empty when it is gone, or another user's. */
+/** The text of a file in /proc; empty if it is gone or belongs to another user. */
 export function readProc(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -125,17 +128,17 @@ export function readProc(path: string): string {
   }
 }
 
-/** The sessions that some live process runs, by the agent's own id. */
+/** The sessions that live processes run, by the agent's own id. */
 export type Holders = ReadonlyMap<string, ExternalHolder>;
 
-// Under what a person takes for "now", and long enough that a page of sessions costs one look.
+// Short enough to count as current, long enough that a page of sessions costs one look-up.
 const rememberedMs = 250;
-// One answer for each state folder of an agent; a gateway has one.
+// One entry per state folder of an agent; a gateway has one.
 const maxRemembered = 20;
 
 /**
- * `look`, whose answer for one key is given again for a quarter of a second, without those whose process has ended since: a session that
- * was just closed is run by nobody. Calls during a look share it. Failures are not kept.
+ * Caches the answers of `look` for a quarter of a second, and leaves out holders that have exited since. Concurrent calls share a look-up.
+ * Failures are not cached.
  */
 export function createHolderMemory(
   look: (key: string) => Promise<Holders>,

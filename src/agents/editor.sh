@@ -13,5 +13,5 @@ if [ -n "$prompt" ] && [ -f "$prompt.pending" ]; then
   rm -f -- "$prompt.pending"
   exit
 fi
-# The user's editor may bring arguments of its own, as everywhere.
+# The user's editor may have arguments.
 exec sh -c "${POSTERN_SESSION_EDITOR:-vi}"' "$@"' editor "$@"

@@ -1,7 +1,7 @@
 import type { AgentTemplate, Environment } from "./template.ts";
 
-// What the terminal around the gateway, or the service manager above it, told the gateway about itself. An agent runs in a
-// terminal of Postern's own and would draw, notify or report to the wrong place.
+// Set by the terminal or service manager around the gateway. An agent runs in another terminal, and would draw, notify or report to the
+// wrong place.
 const surroundings = [
   "COLUMNS",
   "LINES",
@@ -34,16 +34,15 @@ const surroundings = [
 ];
 
 /**
- * The environment of an agent: the gateway's at the time of the spawn, without what is Postern's own, without other vendors' API
- * keys, and without what would tell the agent that it runs inside another agent or another terminal. Ours, see the contract
- * ("An agent's environment").
+ * The environment of an agent: the gateway's at the time of the spawn, without Postern's own variables, other vendors' API keys, and
+ * anything that makes the agent believe that it runs inside another agent or terminal.
  */
 export function agentEnvironment(
   gatewayEnv: Readonly<Record<string, string | undefined>>,
   template: AgentTemplate,
   options: {
     readonly templates: readonly AgentTemplate[];
-    /** Values that no agent may see under any name, such as the address of the store. */
+    /** Values that no agent may see under any name, such as the store's address. */
     readonly secrets?: readonly string[];
   },
 ): Environment {

@@ -1,6 +1,6 @@
 import { PosternError } from "../core/errors.ts";
 
-/** Every code that the agents' room throws. */
+/** The error codes of `src/agents`. */
 export type AgentErrorCode =
   | "invalid_request"
   | "agent_unknown"
@@ -9,7 +9,7 @@ export type AgentErrorCode =
   | "model_not_supported"
   | "agent_start_failed";
 
-/** An error of this room; `details` go into the answer. */
+/** `details` are part of the response. */
 export function agentError(
   code: AgentErrorCode,
   message: string,

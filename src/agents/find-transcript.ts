@@ -4,16 +4,15 @@ import { isErrno } from "../core/errors.ts";
 import { isUuid } from "../core/ids.ts";
 import { headId } from "../transcripts/index.ts";
 
-// A person with more projects or days than this is not known; a folder that was filled on purpose ends here.
+// More projects or days than anyone has; bounds a folder that was filled on purpose.
 const maxFolders = 20_000;
 
-/** A file named by a session's UUID. @param before and endings are parts of a regular expression */
+/** A file named after a session's UUID. @param before and endings are parts of a regular expression */
 export function uuidFile(before: string, endings: readonly string[]): RegExp {
   const hex = (digits: number): string => `[0-9a-f]{${digits}}`;
   return new RegExp(`^${before}(?<id>${[8, 4, 4, 4, 12].map(hex).join("-")})\\.(?:${endings.join("|")})$`, "i");
 }
 
-/** The names in a folder, in no order; none when it is missing or not readable. */
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return (await readdir(folder)).slice(0, maxFolders);
@@ -23,7 +22,6 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Whether a regular file is there, as far as it can be looked at. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isFile();
@@ -33,10 +31,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/**
- * Claude Code's layout: `<root>/<project>/<id>.jsonl`. When several projects have a file of that name (a copied folder), the one
- * written last; all of them hold the same session.
- */
+/** Claude Code: `<root>/<project>/<id>.jsonl`. If several projects have it (a copied folder), the newest; all hold the same session. */
 export async function findInProjectFolders(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;
   const candidates = (await namesIn(root)).map((project) => join(root, project, `${agentSessionId}.jsonl`));
@@ -61,8 +56,8 @@ async function fileWithTime(path: string): Promise<{ readonly path: string; read
 }
 
 /**
- * Codex's layout: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or the same with `.zst`. Newest days first, matched by id only. A session
- * whose user went back to an earlier prompt goes on in `rollout-<time>-<id>_<part>.jsonl`: the newest part is its transcript.
+ * Codex: `<root>/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, or `.jsonl.zst`. Newest days first, matched by id only. After the user went back to
+ * an earlier prompt, the session continues in `rollout-<time>-<id>_<part>.jsonl`: the newest part is its transcript.
  */
 export async function findInDayFolders(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;
@@ -82,7 +77,7 @@ export async function findInDayFolders(root: string, agentSessionId: string): Pr
   return null;
 }
 
-/** Their names begin with their times. Of a file and its compressed copy the file itself. */
+/** Names start with the time. A file comes before its compressed copy. */
 function newestFirst(names: readonly string[]): readonly string[] {
   const rank = (name: string): string => (name.endsWith(".zst") ? name.slice(0, -".zst".length) : `${name}~`);
   return names.toSorted((a, b) => (rank(a) < rank(b) ? 1 : -1));
@@ -93,8 +88,8 @@ function numbered(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Gemini CLI's layout: `<root>/<project>/chats/session-<time>-<the id's first 8 digits>.jsonl`, with the id in the first line. Each resume
- * leaves another such file behind, without a turn: the session's own is the one that was begun first.
+ * Gemini CLI: `<root>/<project>/chats/session-<time>-<first 8 digits of the id>.jsonl`, with the id in the first line. Each resume leaves
+ * another such file without turns: the oldest is the session's own.
  */
 export async function findByHeadId(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;

@@ -1,10 +1,10 @@
-// How a report gets into a session's inbox, from a hook of an agent or from within one.
+// Appends reports to a session's inbox, from a hook or from within an agent.
 import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 
 const maxStringLength = 16 * 1024;
-// The inbox is read again from its beginning after a restart: beyond this size only what a session's state needs goes in.
+// A restart reads the inbox from its start: beyond this size only the events that a session's state needs are added.
 const maxInboxBytes = 64 * 1024 * 1024;
-// A session that runs for years still ends here.
+// The limit even for a session that runs for years.
 const hardInboxBytes = 2 * maxInboxBytes;
 const lifecycle = new Set([
   "SessionStart",
@@ -15,13 +15,13 @@ const lifecycle = new Set([
   "SessionEnd",
 ]);
 
-/** Goes into `JSON.parse` or `JSON.stringify`: long strings are cut, never inside a character. */
+/** A reviver or replacer that cuts long strings, never inside a character. */
 export function cut(key, value) {
   if (typeof value !== "string" || value.length <= maxStringLength) return value;
   return value.slice(0, maxStringLength).toWellFormed();
 }
 
-/** @returns whether the line is in the inbox */
+/** @returns whether the line was appended */
 export function appendLine(path, line, event) {
   const inbox = openSync(
     path,
@@ -32,7 +32,7 @@ export function appendLine(path, line, event) {
     const { size } = fstatSync(inbox);
     if (size > hardInboxBytes) return false;
     if (size > maxInboxBytes && !lifecycle.has(event)) return false;
-    // One write to a file opened for appending: lines of hooks that run at once never mix.
+    // One write to a file opened for appending: lines of concurrent hooks never mix.
     writeSync(inbox, `${line}\n`);
     return true;
   } finally {

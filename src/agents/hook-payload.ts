@@ -4,26 +4,25 @@ import { sha256 } from "../core/ids.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { HookClaim, HookEvent, ToolCall } from "./template.ts";
 
-/** What the hook payloads of both agents have in common (measured); everything else is looked up by event. */
+/** The fields that all agents' hook payloads share (measured). */
 const payloadSchema = z.looseObject({
   session_id: z.string().min(1).max(200),
   hook_event_name: z.string(),
   transcript_path: z.string().nullish(),
   cwd: z.string().nullish(),
-  /** Set on what happens inside a sub-agent. */
+  /** Set for events inside a sub-agent. */
   agent_id: z.string().nullish(),
 });
 
-/** A hook payload with the fields that both agents share. */
 export type HookPayload = z.infer<typeof payloadSchema>;
 
-/** Reads a payload and lets `toEvent` name what it says; null when it is none, or says nothing. Never throws. */
+/** Parses a payload and maps it with `toEvent`; null if it is invalid or has no meaning here. Never throws. */
 export function parsePayload(text: string, toEvent: (payload: HookPayload) => HookEvent | null): HookClaim | null {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return null; // not a payload: a claim that says nothing
+    return null; // not a payload
   }
   const parsed = payloadSchema.safeParse(value);
   if (!parsed.success) return null;
@@ -38,20 +37,19 @@ export function parsePayload(text: string, toEvent: (payload: HookPayload) => Ho
   };
 }
 
-/** A field of a payload as text; empty when it is missing or something else. */
+/** A text field of a payload; empty if it is missing or of another type. */
 export function textField(payload: HookPayload, name: string): string {
   const value = payload[name];
   return typeof value === "string" ? value : "";
 }
 
-/** The tool call that a payload is about. */
 export function toolCall(payload: HookPayload): ToolCall {
   const tool = textField(payload, "tool_name");
   const input = payload["tool_input"] ?? null;
   return { tool, input, callKey: sha256(`${tool}\n${comparable(input)}`).slice(0, 32), subagent: subagentOf(payload) };
 }
 
-// What one agent says at the question and not at the end, or adds in between: the words for the person, and the answers.
+// Fields that differ between an agent's question and the end of the call: descriptions and answers.
 const passing = new Set(["description", "answers", "annotations"]);
 
 function comparable(input: unknown): string {
@@ -67,7 +65,7 @@ function subagentOf(payload: HookPayload): string | null {
   return payload.agent_id || null;
 }
 
-/** The hook events that both agents word alike; null for the others. */
+/** Maps the hook events that all agents word alike; null for the others. */
 export function sharedEvent(payload: HookPayload): HookEvent | null {
   // Also from inside a sub-agent: the dialog is the session's.
   if (payload.hook_event_name === "PermissionRequest") {
@@ -89,8 +87,8 @@ export function sharedEvent(payload: HookPayload): HookEvent | null {
 }
 
 /**
- * The one hook command of every session, as a shell line that agents run: this Node and the fixed script, nothing else. It does
- * not vary with the session, so that an agent that remembers what it trusts (Codex) is asked once.
+ * The hook command of every session, as a shell line: this Node and a fixed script. It does not vary by session, so that an agent that
+ * remembers what it trusts (Codex) asks once.
  */
 export function hookCommand(node: string = process.execPath): string {
   return `${shellQuoted(node)} ${shellQuoted(fileURLToPath(new URL("./hook.mjs", import.meta.url)))}`;
@@ -101,20 +99,20 @@ function shellQuoted(path: string): string {
   return /^[\w./@+-]+$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What somebody decided on a permission. */
+/** The answer to a permission request. */
 export interface PermissionAnswer {
   readonly decision: "allow" | "deny";
-  /** Told to the agent with a denial. */
+  /** Sent to the agent with a denial. */
   readonly message: string | null;
-  /** To a question: the answer to each, by the question's text. */
+  /** Answers to a question, by the question's text. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
 const noReason = "The user does not allow this.";
 
 /**
- * An answer as a PermissionRequest hook gives it, in both agents (measured). Claude Code takes an answered question and an approved plan
- * only with the call's input, into which the answers go; a bare "allow" leaves the dialog open.
+ * The answer as a PermissionRequest hook returns it (measured). Claude Code accepts an answered question or an approved plan only with the
+ * call's input; a bare "allow" leaves the dialog open.
  */
 export function toHookDecision(asks: PendingPermission["kind"], answer: PermissionAnswer): HookDecision {
   const { decision: behavior, message, answers } = answer;
@@ -123,22 +121,22 @@ export function toHookDecision(asks: PendingPermission["kind"], answer: Permissi
   return { decision: { behavior }, input: asks === "question" ? { answers } : {} };
 }
 
-/** What a hook is told to pass on, in its agent's own form. */
+/** A decision in the agent's own form. */
 export interface HookDecision {
   readonly decision: Readonly<Record<string, unknown>>;
-  /** Laid over the call's own input, for what an agent allows only with more than it had (the answers to a question). */
+  /** Merged into the call's input, for calls that can only be allowed with more input (answers to a question). */
   readonly input?: Readonly<Record<string, unknown>>;
 }
 
 const wantedSchema = z.strictObject({ permissionId: z.string().regex(/^[0-9a-f]{32}$/) });
 const takenSchema = z.strictObject({ taken: z.literal(true) });
 
-/** What a hook asks for; null for anything that is not of the hook script's form. */
+/** The id that a hook asks for; null if the message is invalid. */
 export function parseWanted(line: string): string | null {
   return parse(wantedSchema, line)?.permissionId ?? null;
 }
 
-/** Whether a hook says that it passed the decision on to its agent. */
+/** Whether a hook confirms that it passed the decision to its agent. */
 export function parseTaken(line: string): boolean {
   return parse(takenSchema, line) !== null;
 }
@@ -147,6 +145,6 @@ function parse<T>(schema: z.ZodType<T>, line: string): T | null {
   try {
     return schema.safeParse(JSON.parse(line)).data ?? null;
   } catch {
-    return null; // not a message: it asks nothing
+    return null; // not a message
   }
 }

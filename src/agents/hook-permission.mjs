@@ -1,17 +1,16 @@
-// A hook that was asked for a permission asks the gateway for the decision and waits. It shows no secret, and needs none: whoever
-// connects can only ask, and is told what a caller of the gateway has decided. Without a decision nothing is said, and the agent's own
-// dialog stands.
+// A permission hook asks the gateway for the decision and waits. It needs no secret: a connection can only ask, and gets what a caller of
+// the gateway decided. Without a decision it prints nothing, and the agent's own dialog stays.
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
 
-// A gateway that is restarted is back within seconds.
+// A restarted gateway is back within seconds.
 const maxAwayMs = 10_000;
 const retryMs = 200;
 const maxAnswerLength = 256 * 1024;
 
 /**
- * Waits for the decision on this line of the inbox, passes it on to the agent, and notes in the inbox that it did. Ends without a decision
- * when `signal` says that nobody waits for one any more.
+ * Waits for the decision on this inbox line, passes it to the agent, and notes that in the inbox. Ends without a decision when `signal`
+ * aborts.
  */
 export async function askForDecision({ socketPath, line, note, pass, signal }) {
   const permissionId = createHash("sha256").update(line).digest("hex").slice(0, 32);
@@ -20,13 +19,13 @@ export async function askForDecision({ socketPath, line, note, pass, signal }) {
     const connectedAt = Date.now();
     const answer = await askOnce(socketPath, { permissionId, signal });
     if (answer !== null) return finish(answer, { permissionId, note, pass });
-    // The time counts from when the gateway went, not from when it was first asked.
+    // Counted from when the gateway disconnected, not from the first request.
     if (Date.now() - connectedAt > retryMs) awaySince = Date.now();
     await new Promise((resolve) => setTimeout(resolve, retryMs));
   }
 }
 
-/** @returns the gateway's answer and the connection that it came on; null when the connection is lost before */
+/** @returns the gateway's answer and its connection; null if the connection is lost first */
 function askOnce(socketPath, { permissionId, signal }) {
   return new Promise((resolve) => {
     let text = "";
@@ -41,7 +40,7 @@ function askOnce(socketPath, { permissionId, signal }) {
       if (answer === null) socket.destroy();
       resolve(answer === null ? null : { ...answer, socket });
     });
-    socket.on("error", () => resolve(null)); // no gateway listens: tried again
+    socket.on("error", () => resolve(null)); // no gateway is listening: try again
     socket.on("close", () => resolve(null));
   });
 }
@@ -51,7 +50,7 @@ function parse(text) {
     const answer = JSON.parse(text);
     return answer !== null && typeof answer === "object" ? answer : null;
   } catch {
-    return null; // not a gateway's words
+    return null; // not from a gateway
   }
 }
 
@@ -60,15 +59,15 @@ async function finish({ decision, input, socket }, { permissionId, note, pass })
   try {
     await pass({ decision, input });
   } catch (error) {
-    socket.destroy(); // it was not taken: the gateway waits for no word on it
+    socket.destroy(); // not delivered: the gateway expects no confirmation
     throw error;
   }
-  // For a gateway that reads the inbox from its beginning: this one is no longer open.
+  // For a gateway that reads the inbox from its start: this request is closed.
   note(JSON.stringify({ at: Date.now(), permissionId, behavior: decision.behavior }));
   socket.end(`${JSON.stringify({ taken: true })}\n`);
 }
 
-/** `decision` is in the agent's own form. `input` is laid over the call's own, for what is allowed only with more than it had. */
+/** `decision` is in the agent's own form. `input` is merged into the call's input. */
 export async function printDecision({ decision, input: more }, payload) {
   const updated = more ? { updatedInput: { ...JSON.parse(payload).tool_input, ...more } } : {};
   const hookSpecificOutput = { hookEventName: "PermissionRequest", decision: { ...decision, ...updated } };

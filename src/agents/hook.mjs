@@ -1,6 +1,6 @@
-// The one hook command of every agent that Postern starts. It appends what the agent reports to the session's inbox, whose path
-// it gets by POSTERN_SESSION_INBOX, as one line of JSON. It says nothing and never fails the agent; only for a permission it waits
-// for the gateway's decision, and passes that on.
+// The hook command of every agent. Appends the agent's report as a line of JSON to the session's inbox, whose path is in
+// POSTERN_SESSION_INBOX. It prints nothing and never fails the agent; only for a permission it waits for the gateway's decision and prints
+// that.
 import { readSync } from "node:fs";
 import { appendLine, cut } from "./hook-inbox.mjs";
 
@@ -14,7 +14,7 @@ function readInput() {
     const bytesRead = readChunk(chunk);
     if (bytesRead === 0) return sizeBytes > maxInputBytes ? null : Buffer.concat(chunks).toString("utf8");
     sizeBytes += bytesRead;
-    // Read to the end in any case: an agent whose hook stops reading may take that for an error.
+    // Read to the end in any case: an agent may treat a closed pipe as an error.
     if (sizeBytes > maxInputBytes) chunks.length = 0;
     else chunks.push(Buffer.from(chunk.subarray(0, bytesRead)));
   }
@@ -27,7 +27,7 @@ function readChunk(chunk) {
     } catch (error) {
       if (error.code === "EOF") return 0;
       if (error.code !== "EAGAIN" && error.code !== "EINTR") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); // stdin was handed over non-blocking
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5); // stdin can be non-blocking
     }
   }
 }
@@ -39,17 +39,17 @@ try {
     const payload = JSON.parse(input, cut);
     const event = payload.hook_event_name;
     const socketPath = event === "PermissionRequest" ? process.env.POSTERN_SESSION_PERMISSIONS : undefined;
-    // What is asked is known by the hash of its line: a line that nobody else can have written, or shown in another's place.
+    // The hash of the line identifies the request: no other process can have written the same line.
     const nonce = socketPath ? crypto.randomUUID() : undefined;
     const line = JSON.stringify({ at: Date.now(), payload, nonce });
-    const told = appendLine(path, line, event);
-    if (told && socketPath) {
-      // Loaded here alone: every other hook keeps its agent waiting no longer than a start of Node.
+    const appended = appendLine(path, line, event);
+    if (appended && socketPath) {
+      // Loaded only here: every other hook delays its agent by no more than a start of Node.
       const { askForDecision, printDecision } = await import("./hook-permission.mjs");
       const note = (settled) => appendLine(path, settled, event);
       await askForDecision({ socketPath, line, note, pass: (answer) => printDecision(answer, input) });
     }
   }
 } catch {
-  // An agent goes on without Postern: a lost report is made good by the transcript.
+  // The agent continues without Postern: the transcript covers a lost report.
 }

@@ -4,32 +4,30 @@ import type { AgentEntry } from "../wire/coding.ts";
 import type { AgentRegistry } from "./registry.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
 
-/** What set-up has to know of an agent, found or not. */
+/** What setup needs to know about an agent, installed or not. */
 export interface KnownAgent extends AgentEntry {
-  /** As its vendor calls it. */
+  /** The vendor's name for it. */
   readonly title: string;
   readonly isConfigured: boolean;
   readonly npmPackage: string | null;
-  /** Installs it; null for one that npm does not have. */
+  /** Null if it is not on npm. */
   readonly installCommand: Argv | null;
-  /** Empty for an agent without a log-in of its own. */
+  /** Empty if the agent has no login of its own. */
   readonly loginMethods: LoginMethod[];
-  /** The vendor's key variable that is set; null when none is. */
+  /** The vendor's key variable that is set, or null. */
   readonly keyVariable: string | null;
 }
 
-/** A program and its arguments. */
 export type Argv = readonly [string, ...string[]];
 
-/** What set-up looks at, in a terminal and on the page. */
+/** The agents as setup shows them, in the terminal and on the page. */
 export interface KnownAgents {
-  /** Every agent that Postern knows, in the order of the templates. */
+  /** All agents, in the order of the templates. */
   list(): Promise<readonly KnownAgent[]>;
-  /** One agent with its program at `binary`, or with null where PATH finds it by now. Not said to be configured. */
+  /** One agent with its program at `binary`, or on PATH if null. `isConfigured` is false. */
   locate(name: string, binary: string | null): Promise<KnownAgent>;
 }
 
-/** @see KnownAgents */
 export function createKnownAgents(agents: AgentRegistry): KnownAgents {
   return {
     async list() {
@@ -45,7 +43,7 @@ export function createKnownAgents(agents: AgentRegistry): KnownAgents {
     async locate(name, binary) {
       const template = agents.template(name);
       const env = agents.environmentOf(template);
-      agents.loginChanged(template.name); // it is asked for right after somebody logged in
+      agents.loginChanged(template.name); // it may have just been logged in
       const found = binary ?? (await findExecutable(template.binaryName, env["PATH"] ?? ""));
       const isThere = found !== null && (await isExecutableFile(found));
       const [version, login] = isThere
@@ -70,12 +68,12 @@ function factsOf(template: AgentTemplate, env: Environment) {
   };
 }
 
-/** The command that installs an agent; null for one that npm does not have. */
+/** The npm command that installs an agent; null if it is not on npm. */
 export function installCommand({ npmPackage }: Pick<AgentTemplate, "npmPackage">): Argv | null {
   return npmPackage === null ? null : ["npm", "install", "--global", npmPackage];
 }
 
-/** What a package runs at its installation sees no key. @param env the agent's */
+/** Install scripts of packages get no API keys. @param env the agent's environment */
 export function installEnvironment(
   { keyVariables }: Pick<AgentTemplate, "keyVariables">,
   env: Environment,
@@ -83,7 +81,7 @@ export function installEnvironment(
   return Object.fromEntries(Object.entries(env).filter(([name]) => !keyVariables.includes(name)));
 }
 
-/** The ways to log in to an agent; a log-in that works from anywhere is a way with a code. */
+/** The ways to log in; `code` is a login that works from another machine. */
 export function loginMethods({ loginArgs, codeLoginArgs }: AgentTemplate): LoginMethod[] {
   return [
     ...(loginArgs.length === 0 ? [] : (["browser"] as const)),
@@ -91,7 +89,7 @@ export function loginMethods({ loginArgs, codeLoginArgs }: AgentTemplate): Login
   ];
 }
 
-/** Arguments of the log-in; null for a way that the agent does not have. */
+/** Arguments of the login; null if the agent does not have this method. */
 export function loginArguments(
   { loginArgs, codeLoginArgs }: AgentTemplate,
   method: LoginMethod = "browser",

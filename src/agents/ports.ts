@@ -1,13 +1,13 @@
 import type { AgentSetupJobKind } from "../wire/agent-setup.ts";
 
-/** Who asks for an agent's log-in or installation, and from where. */
+/** Who requested an agent's login or installation, and from where. */
 export interface SetupJobOrigin {
   readonly accountId: string;
-  /** As the audit has it: null twice is the command line. */
+  /** For the audit log: both null is the command line. */
   readonly from: { readonly address: string | null; readonly userAgent: string | null };
 }
 
-/** One line of the audit: somebody began or cancelled one, or it ended by itself. */
+/** An entry of the audit log: a job was started, cancelled or ended. */
 export interface SetupJobRecord extends SetupJobOrigin {
   readonly action: `agent_${AgentSetupJobKind}_${"started" | "cancelled" | "ended"}`;
   /** The agent's name. */
@@ -15,5 +15,5 @@ export interface SetupJobRecord extends SetupJobOrigin {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Writes it down. Never throws. */
+/** Writes an entry. Never throws. */
 export type RecordSetupJob = (note: SetupJobRecord) => Promise<void>;

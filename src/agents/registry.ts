@@ -11,37 +11,37 @@ import { agentEnvironment } from "./environment.ts";
 import { agentError } from "./errors.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
 
-/** A configured agent that can be started now. */
+/** A configured agent whose program was found. */
 export interface ResolvedAgent {
   readonly template: AgentTemplate;
   /** Absolute path. */
   readonly binary: string;
 }
 
-/** Which agents there are, which of them are configured, and which one is the default. */
+/** The known agents, which of them are configured, and the default. */
 export interface AgentRegistry {
   readonly templates: readonly AgentTemplate[];
   /** By name or alias, configured or not. @throws PosternError `agent_unknown` */
   template(nameOrAlias: string): AgentTemplate;
   /**
-   * The agent for a new or resumed process: by name or alias; without one the default, else the only configured one.
+   * The agent for a new or resumed process: by name or alias, else the default, else the only configured one.
    * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing`
    */
   resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
-  /** The environment that this agent gets, as of now. */
+  /** The agent's current environment. */
   environmentOf(template: AgentTemplate): Environment;
-  /** What the program at `binary` calls its version; null when it tells none. */
+  /** The version of the program at `binary`; null if unknown. */
   versionOf(template: AgentTemplate, binary: string): Promise<string | null>;
   list(): Promise<ListAgentsOutput>;
-  /** Somebody may have logged this agent in or out: the next list asks it. */
+  /** Drops the cached login state, after someone may have logged in or out. */
   loginChanged(name: string): void;
   /**
-   * Configures an agent, or changes its binary. The first one configured becomes no default by itself.
+   * Configures an agent or changes its binary. The first one does not become the default.
    * @throws PosternError `agent_unknown` | `agent_binary_missing`
    */
   configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
   /**
-   * Configures several and sets the default, all or nothing.
+   * Configures several agents and sets the default, all or nothing.
    * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_not_configured`
    */
   configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void>;
@@ -51,19 +51,18 @@ export interface AgentRegistry {
   remove(nameOrAlias: string): Promise<void>;
 }
 
-/** An agent to be configured. A null `binary` is looked up on PATH at each start. */
+/** An agent to configure. A null `binary` is looked up on PATH at each start. */
 export interface AgentChoice {
   readonly name: string;
   readonly binary: string | null;
 }
 
-/** What a registry works with. */
 export interface RegistryDeps {
   readonly templates: readonly AgentTemplate[];
   readonly db: Kysely<Tables>;
   /** The gateway's environment, read at each call. */
   readonly gatewayEnv: () => Readonly<Record<string, string | undefined>>;
-  /** Values that no agent may see, such as the address of the store. */
+  /** Values that no agent may see, such as the store's address. */
   readonly secrets?: readonly string[];
   readonly clock?: Clock;
 }
@@ -74,7 +73,7 @@ interface Configured {
   readonly isDefault: boolean;
 }
 
-/** A registry over the store's `configured_agents`. */
+/** A registry over the table `configured_agents`. */
 export function createRegistry(deps: RegistryDeps): AgentRegistry {
   const { templates, db } = deps;
   const clock = deps.clock ?? systemClock;
@@ -84,14 +83,14 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     const found = templates.find(({ name, aliases }) => name === nameOrAlias || aliases.includes(nameOrAlias));
     if (found !== undefined) return found;
     const names = templates.map(({ name }) => name).join(", ");
-    throw agentError("agent_unknown", `There is no agent "${nameOrAlias}". Known are: ${names}.`);
+    throw agentError("agent_unknown", `Unknown agent "${nameOrAlias}". Known agents: ${names}.`);
   }
 
   function environmentOf(agent: AgentTemplate): Environment {
     return agentEnvironment(deps.gatewayEnv(), agent, { templates, secrets: deps.secrets ?? [] });
   }
 
-  /** In the order of the templates; a row of an agent that left the config file stays for the day it comes back. */
+  /** In the order of the templates. Rows of agents that left the config file are kept, in case they return. */
   async function configured(): Promise<readonly Configured[]> {
     const rows = await db.selectFrom("configured_agents").selectAll().execute();
     return templates.flatMap((agent) => {
@@ -114,7 +113,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     const why =
       all.length === 0
         ? "No agent is configured. Run `postern coding setup`."
-        : `Several agents are configured and none is the default. Name one (${all.map((one) => one.template.name).join(", ")}), or run \`postern coding setup --default <agent>\`.`;
+        : `Several agents are configured and none is the default. Name one (${all.map((one) => one.template.name).join(", ")}), or set one with \`postern coding setup --default <agent>\`.`;
     throw agentError("agent_not_configured", why);
   }
 
@@ -206,7 +205,7 @@ async function makeDefault(db: Kysely<Tables>, name: string): Promise<void> {
 
 function binaryMissing({ name, binaryName, npmPackage }: AgentTemplate, given: string | null): Error {
   const install = npmPackage === null ? "Install it" : `Install it (\`npm install --global ${npmPackage}\`)`;
-  const what = given === null ? `\`${binaryName}\` is not on PATH` : `${given} is no program that can be run`;
+  const what = given === null ? `\`${binaryName}\` is not on PATH` : `${given} is not an executable program`;
   return agentError(
     "agent_binary_missing",
     `Cannot start ${name}: ${what}. ${install}, or run \`postern coding setup\`.`,
@@ -214,8 +213,8 @@ function binaryMissing({ name, binaryName, npmPackage }: AgentTemplate, given: s
 }
 
 /**
- * Configures an agent, or changes what is said of it and nothing else.
- * @throws PosternError `agent_unknown` | `agent_binary_missing` | `invalid_request` (the binary is no absolute path)
+ * Configures an agent, or changes only the given settings.
+ * @throws PosternError `agent_unknown` | `agent_binary_missing` | `invalid_request` (the binary is not an absolute path)
  */
 export async function changeAgent(
   registry: AgentRegistry,
@@ -224,7 +223,10 @@ export async function changeAgent(
 ): Promise<void> {
   const { name } = registry.template(nameOrAlias);
   if (typeof binary === "string" && !isAbsolute(binary)) {
-    throw agentError("invalid_request", `${JSON.stringify(binary)} is no absolute path. Null is looked up on PATH.`);
+    throw agentError(
+      "invalid_request",
+      `${JSON.stringify(binary)} is not an absolute path. Use null to look it up on PATH.`,
+    );
   }
   if (binary !== undefined || !(await isConfigured(registry, name))) {
     await registry.configure(name, {

@@ -1,44 +1,41 @@
 import { sha256 } from "../core/ids.ts";
 
-/** A dialog of an agent's own, read from its screen. */
+/** A dialog of the agent, read from its screen. */
 export interface ScreenDialog {
-  /** What it is about, in a few words. */
   readonly title: string;
-  /** All its text, from the screen. Untrusted. */
+  /** The dialog's text on the screen. Untrusted. */
   readonly text: string;
-  /** What can be chosen, in the order on the screen. */
+  /** In the order on the screen. */
   readonly choices: readonly DialogChoice[];
-  /** The choice that Enter takes now. */
+  /** Index of the choice that Enter takes. */
   readonly selected: number;
 }
 
-/** One line that a dialog offers. */
 export interface DialogChoice {
-  /** As it stands on the screen. */
+  /** As on the screen. */
   readonly label: string;
-  /** For the dialog of a permission: what this choice decides. */
+  /** For permission dialogs: what this choice decides. */
   readonly decides?: "allow" | "deny";
 }
 
-/** A dialog that a template knows. */
 export interface KnownDialog {
   readonly title: string;
-  /** A line of it, above its choices. */
+  /** Matches a line above the choices. */
   readonly sign: RegExp;
-  /** For the dialog of a permission: the label that allows this once, and the one that denies. */
+  /** For permission dialogs: the labels that allow once and deny. */
   readonly decides?: { readonly allow: RegExp; readonly deny: RegExp };
 }
 
 /** How an agent paints its dialogs. */
 export interface DialogForm {
-  /** Signs that stand before the selected choice. */
+  /** Characters in front of the selected choice. */
   readonly cursors: string;
-  /** The line above a dialog. Missing where there is none: then the dialog begins with its sign. */
+  /** The line above a dialog. Without it, the dialog starts at its sign. */
   readonly top?: RegExp;
   readonly known: readonly KnownDialog[];
 }
 
-/** The dialog on a screen, when it is one of those that are known and one of its choices is selected. */
+/** The known dialog on a screen that has a selected choice, or null. */
 export function readDialog(screen: readonly string[], form: DialogForm): ScreenDialog | null {
   const lines = screen.map(withoutBox);
   const menu = readMenu(lines, form.cursors);
@@ -49,7 +46,7 @@ export function readDialog(screen: readonly string[], form: DialogForm): ScreenD
     const sign = above.findLastIndex((line) => known.sign.test(line));
     if (sign === -1) continue;
     const begin = top === undefined ? sign : above.findLastIndex((line) => top.test(line)) + 1;
-    // The sign of a dialog that was answered before stands above the line.
+    // The sign of a dialog that was answered earlier is above that line.
     if (sign < begin) continue;
     const text = lines
       .slice(begin)
@@ -71,7 +68,6 @@ interface Menu {
   readonly selected: number;
 }
 
-/** Dialogs may stand in a box. */
 function withoutBox(line: string): string {
   return line.replace(/^(\s*)│/, "$1 ").replace(/│\s*$/, "");
 }
@@ -81,7 +77,7 @@ function unselected(line: string, cursors: string): string {
   return cursors.includes(line[at] ?? "-") ? `${line.slice(0, at)} ${line.slice(at + 1)}` : line;
 }
 
-/** The choices around the last line with the cursor. */
+/** The choices around the last line with a cursor. */
 function readMenu(lines: readonly string[], cursors: string): Menu | null {
   const isSelected = (line: string): boolean => {
     const at = line.search(/\S/);
@@ -103,7 +99,7 @@ function numberOf(line: string | undefined): number | null {
 
 const indentOf = (line: string | undefined): number => (line ?? "").search(/\S/);
 
-/** A block of lines of one indent. */
+/** Lines of the same indent. */
 function blockAround(lines: readonly string[], row: number): readonly number[] {
   const indent = indentOf(lines[row]);
   let first = row;
@@ -113,10 +109,10 @@ function blockAround(lines: readonly string[], row: number): readonly number[] {
   return rows;
 }
 
-// A choice may be folded, explained, and followed by a blank line.
+// A choice can be wrapped, explained, and followed by a blank line.
 const farthestRows = 5;
 
-/** Lines that count from 1, all with their number in one column. */
+/** Lines numbered from 1, with the numbers in one column. */
 function numberedAround(lines: readonly string[], row: number): readonly number[] {
   const indent = indentOf(lines[row]);
   const find = (from: number, step: 1 | -1, number: number): number | null => {
@@ -140,15 +136,15 @@ function numberedAround(lines: readonly string[], row: number): readonly number[
   }
 }
 
-/** The same for the same dialog with the same text, whatever else is on the screen and whichever choice is selected. */
+/** The same for the same text, whatever else is on the screen and whichever choice is selected. */
 export function dialogIdOf({ title, text, choices }: ScreenDialog): string {
   return sha256(JSON.stringify([title, text, choices.map(({ label }) => label)])).slice(0, 32);
 }
 
-// As much of a command as surely stands on one line of a dialog.
+// Characters of a command that fit on one line of a dialog.
 const wholeCharacters = 40;
 
-/** Whether the dialog of a permission is about this call: it shows its command, or the file that it would write. */
+/** Whether a permission dialog is about this call: it shows its command, or the file that it writes. */
 export function isAbout({ text, choices }: ScreenDialog, input: unknown): boolean {
   if (!choices.some(({ decides }) => decides !== undefined)) return false;
   const lines = text.split("\n").map(squeezed);
@@ -190,16 +186,16 @@ function squeezed(text: string): string {
   return text.replaceAll(/\s+/g, "");
 }
 
-/** What is written in these rows of a composer, without its sign and the indent below it; "" when there is nothing. */
+/** The text in these rows of a composer, without its prompt sign and indent. */
 export function typedText(rows: readonly string[], sign: RegExp): string {
   const text = rows.map((row, index) => (index === 0 ? row.replace(sign, " ") : row).replace(/^ {1,2}/, "").trimEnd());
   return text.join("\n").trim();
 }
 
-/** A composer shows a part of a longer text: each clearing takes what it shows, and some more. */
+/** A composer shows part of a longer text: each clearing removes what it shows, and some more. */
 export const moreRows = 5;
 
-/** Ctrl+U and Ctrl+K, each of which empties the line on its side of the cursor, and then takes the line end there. */
+/** Ctrl+U and Ctrl+K: each clears the line on one side of the cursor, then the line break there. */
 export function clearRows(text: string): string {
   const keys = 2 * (text.split("\n").length + moreRows);
   return "\x15".repeat(keys) + "\x0b".repeat(keys);

@@ -10,91 +10,87 @@ import type { Argv } from "./known-agents.ts";
 import type { RecordSetupJob, SetupJobOrigin, SetupJobRecord } from "./ports.ts";
 import type { Environment } from "./template.ts";
 
-/** What runs in the terminal. */
 export interface SetupJobProgram {
   readonly argv: Argv;
   readonly env: Environment;
 }
 
-/** What is begun, and for whom. */
 export interface SetupJobRequest {
   readonly agent: string;
   readonly kind: AgentSetupJobKind;
   readonly program: SetupJobProgram;
   readonly by: SetupJobOrigin;
-  /** For the note of its beginning. */
+  /** For the audit entry of its start. */
   readonly details: SetupJobRecord["details"];
 }
 
-/** One that waits, runs, or ended a moment ago. */
+/** A job that waits, runs or just ended. */
 export interface SetupJob extends SetupJobRequest {
   readonly setupJobId: string;
   readonly terminalId: string;
   state: "waiting" | "running" | "ended";
   exitCode: number | null;
   watchers: number;
-  /** Epoch milliseconds: no one has watched it since then. */
+  /** Epoch milliseconds: no viewer since then. */
   unwatchedAt: number;
-  /** While it is ended and forgotten. */
+  /** Set while it is being removed. */
   removal: Promise<void> | null;
-  /** Notes of what came before its beginning was noted; null once that is. */
+  /** Audit entries from before the start was recorded; null afterwards. */
   early: SetupJobRecord[] | null;
   cancelUnwatched: () => void;
   cancelLeft: () => void;
   cancelLimit: () => void;
 }
 
-/** Setup jobs that wait, run, or ended a moment ago: each in a terminal of the host, one installation after another. */
+/** Jobs that wait, run or just ended, each in its own terminal. */
 export interface SetupJobRuns {
   all(): readonly SetupJob[];
   find(setupJobId: string): SetupJob | undefined;
-  /** Begins it, or puts it in line; an installation waits for others, because npm's global folder is one. @throws PosternError `agent_start_failed` */
+  /** Starts a job, or queues it: npm's global folder allows one installation at a time. @throws PosternError `agent_start_failed` */
   begin(request: SetupJobRequest): Promise<SetupJob>;
-  /** Installations that come before this one. */
+  /** The number of installations before this one. */
   ahead(job: SetupJob): number;
-  /** Ends it, and forgets it. @param by who cancelled it; null for no one */
+  /** Ends and removes the job. @param by who cancelled it, or null */
   remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void>;
-  /** The same soon, unless someone watches it. */
+  /** Removes the job a few seconds later, unless someone is watching. */
   leave(job: SetupJob, by: SetupJobOrigin): void;
-  /** It is asked for, and about to be watched: who looks for it has as long again. */
+  /** Restarts the time limit for unwatched jobs, before a viewer attaches. */
   touch(job: SetupJob): void;
   watch(job: SetupJob): () => void;
-  /** Ends those that run, and forgets all. */
+  /** Ends and removes all jobs. */
   close(): Promise<void>;
 }
 
-/** What {@link createSetupJobRuns} needs. */
 export interface SetupJobRunsDeps {
   readonly host: TerminalHostClient;
-  /** One of this agent ended, or was forgotten. */
+  /** A job of this agent ended or was removed. */
   readonly changed: (agent: string) => void;
   readonly note: RecordSetupJob;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A person who logs in takes a few minutes, with a second factor and a look for the password; a slow line as many for 100 MB. */
+/** A login with a second factor takes a few minutes, and so does a 100 MB download on a slow line. */
 const limitMs = 10 * 60_000;
-/** A page that is reloaded, or a phone that wakes up, is back by then. An installation needs no one. */
+/** A page that reloads, or a phone that wakes up, is back by then. Installations need no viewer. */
 const unwatchedMs = 2 * 60_000;
-/** Another tab that is reloaded at the moment when this one is left is back by then. */
+/** Another tab that is just reloading is back by then. */
 const leftMs = 3_000;
-/** The last screen says how it went. */
+/** The last screen shows the result. */
 const keptMs = 60_000;
-/** Npm takes back what it has done by half. */
+/** npm undoes an unfinished installation. */
 const graceMs = { login: 1_000, install: 5_000 } satisfies Record<AgentSetupJobKind, number>;
-const words = { login: "log-in", install: "installation" } satisfies Record<AgentSetupJobKind, string>;
+const names = { login: "login", install: "installation" } satisfies Record<AgentSetupJobKind, string>;
 const size = { cols: 100, rows: 30 };
 
-/** @see SetupJobRuns */
 export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJobRunsDeps): SetupJobRuns {
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   const jobs = new Map<string, SetupJob>();
   let closed = false;
 
   const stopListening = host.onExit((ended) => {
     if (ended === null) {
-      // They went with their host. Those that wait did not, and the next of them begins with the first end.
+      // They ended with the host. Waiting jobs did not; the first end starts the next of them.
       for (const job of [...jobs.values()].filter(({ state }) => state !== "waiting")) {
         settle(job, null);
         drop(job);
@@ -125,7 +121,7 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
     job.cancelUnwatched();
     job.cancelLimit();
     changed(job.agent);
-    log.info({ agent: job.agent, exitCode }, `the ${words[job.kind]} of an agent ended`);
+    log.info({ agent: job.agent, exitCode }, `${names[job.kind]} of an agent ended`);
     if (job.removal === null) record(job, "ended");
     job.cancelLimit = clock.after(keptMs, () => {
       drop(job);
@@ -142,19 +138,19 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
     changed(job.agent);
   }
 
-  function complain({ agent, kind }: SetupJob, error: unknown): void {
+  function logFailure({ agent, kind }: SetupJob, error: unknown): void {
     if (hasCode(error, "terminal_gone")) return;
-    log.warn({ agent, error: messageOf(error) }, `cannot end the ${words[kind]} of an agent`);
+    log.warn({ agent, error: messageOf(error) }, `cannot end the ${names[kind]} of an agent`);
   }
 
   async function end(job: SetupJob): Promise<void> {
     const options = { graceMs: graceMs[job.kind] };
-    await host.end(job.terminalId, options).catch((error: unknown) => complain(job, error));
+    await host.end(job.terminalId, options).catch((error: unknown) => logFailure(job, error));
   }
 
-  /** Codes, addresses and tokens were on its screen. */
+  /** The screen showed codes, addresses and tokens. */
   async function forget(job: SetupJob): Promise<void> {
-    await host.forget(job.terminalId).catch((error: unknown) => complain(job, error));
+    await host.forget(job.terminalId).catch((error: unknown) => logFailure(job, error));
   }
 
   function remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void> {
@@ -182,7 +178,7 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
     const [next] = installing();
     if (closed || next === undefined || next.state !== "waiting") return;
     run(next).catch((error: unknown) => {
-      log.warn({ agent: next.agent, error: messageOf(error) }, "an installation that waited cannot be started");
+      log.warn({ agent: next.agent, error: messageOf(error) }, "cannot start a queued installation");
       settle(next, null);
     });
   }
@@ -196,16 +192,16 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
       await host.spawn({ terminalId, leaseKey: job.setupJobId, ...place, keepRecording: false });
     } catch (error) {
       if (!hasCode(error, "spawn_failed") && !isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) throw error;
-      const message = `The ${words[kind]} of ${agent} cannot be started: ${messageOf(error)}`;
+      const message = `Cannot start the ${names[kind]} of ${agent}: ${messageOf(error)}`;
       throw agentError("agent_start_failed", message, { cause: error });
     }
-    log.info({ agent }, `the ${words[kind]} of an agent began`);
+    log.info({ agent }, `${names[kind]} of an agent started`);
     if (!jobs.has(job.setupJobId)) {
-      // It was cancelled before the host had answered, which may have begun it after that: nothing else would end it.
+      // Cancelled before the host answered, and possibly started after that.
       await end(job);
       await forget(job);
     }
-    if (hasEnded(job) || !jobs.has(job.setupJobId)) return; // before the host had answered
+    if (hasEnded(job) || !jobs.has(job.setupJobId)) return; // the host had not answered yet
     job.cancelLimit = clock.after(limitMs, () => void end(job));
     endUnwatched(job);
   }

@@ -11,30 +11,29 @@ import type { RecordSetupJob, SetupJobOrigin } from "./ports.ts";
 import { createSetupJobRuns, type SetupJob, type SetupJobProgram, type SetupJobRequest } from "./setup-job-runs.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
 
-/** Agents' own interactive log-ins, and their installation from npm, each in a terminal that is attached to like a session's. */
+/** The agents' interactive logins and their installation from npm, each in a terminal that clients attach to. */
 export interface AgentSetupJobs {
   /**
-   * Starts the agent's log-in. While one of this agent runs, that one is meant.
-   * @param options `method`: the agent's first one when it is left out
-   * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` | `agent_start_failed` | `invalid_request`
-   *   for an agent that has no such log-in of its own
+   * Starts the agent's login, or returns the one that is running.
+   * @param options `method`: by default the agent's first
+   * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` | `agent_start_failed` | `invalid_request` if
+   * the agent does not have this login
    */
   logIn(
     nameOrAlias: string,
     options: { readonly method?: LoginMethod | undefined; readonly by: SetupJobOrigin },
   ): Promise<StartedSetupJob>;
   /**
-   * Installs the agent from npm, or its newest version over an older one. While that runs, that one is meant; while another agent is
-   * installed, it waits for that. Nothing is configured.
-   * @throws PosternError `agent_unknown` | `agent_binary_missing` (of npm) | `agent_start_failed` | `invalid_request` for an agent that npm
-   *   does not have
+   * Installs or updates the agent from npm, or returns the running installation. Installations run one at a time. Configures nothing.
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` (npm) | `agent_start_failed` | `invalid_request` if the agent is not on
+   * npm
    */
   install(nameOrAlias: string, options: { readonly by: SetupJobOrigin }): Promise<StartedSetupJob>;
-  /** What runs or waits for the agent, and what ended a moment ago. */
+  /** Jobs of the agent that wait, run or just ended. */
   ofAgent(name: string): AgentSetupJob[];
   /**
-   * Ends what of this kind runs for the agent, and forgets it. Idempotent.
-   * @param options `unlessWatched`: a few seconds later, and not while someone watches it
+   * Ends the agent's jobs of this kind and removes them. Idempotent.
+   * @param options `unlessWatched`: a few seconds later, and only if no one is watching
    * @throws PosternError `agent_unknown`
    */
   cancel(
@@ -42,30 +41,28 @@ export interface AgentSetupJobs {
     kind: AgentSetupJobKind,
     options: { readonly by: SetupJobOrigin; readonly unlessWatched?: boolean },
   ): Promise<void>;
-  /** The terminal of one that runs or ended a moment ago; null for any other id, and for who may not do this. */
+  /** The terminal of a job that runs or just ended; null for an unknown id or a caller without `admin`. */
   find(setupJobId: string, caller: Caller): SetupJobTerminal | null;
-  /** Whether the terminal is one of these. */
+  /** Whether the terminal belongs to a setup job. */
   owns(terminalId: string): boolean;
-  /** Ends those that run, and forgets all: no one could find them again. */
+  /** Ends and removes all jobs. */
   close(): Promise<void>;
 }
 
-/** The one that was begun, or that ran already. */
+/** A job that was started, or was already running. */
 export interface StartedSetupJob {
-  /** Its id, in the form of a session's. */
+  /** The job's id. */
   readonly sessionId: string;
-  /** False when one was under way: that one is meant. */
+  /** False if it was already running. */
   readonly began: boolean;
 }
 
-/** Where it takes place. */
 export interface SetupJobTerminal {
   readonly terminalId: string;
-  /** Someone watches until the returned function is called. A log-in that no one watches any more is ended after a while. */
+  /** Counts a viewer until the returned function is called. A login without viewers ends after a while. */
   watch(): () => void;
 }
 
-/** What {@link createAgentSetupJobs} needs. */
 export interface AgentSetupJobsDeps {
   readonly host: TerminalHostClient;
   readonly agents: {
@@ -73,21 +70,21 @@ export interface AgentSetupJobsDeps {
     template(name: string): AgentTemplate;
     resolve(name: string): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
     environmentOf(template: AgentTemplate): Environment;
-    /** What was known of its log-in may have changed. */
+    /** The login state may have changed. */
     loginChanged(name: string): void;
   };
-  /** Writes down who began and who cancelled one, and how it ended. Never throws. */
+  /** Writes to the audit log. Never throws. */
   readonly note: RecordSetupJob;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** None outlives its gateway, and no recording is made of one: what is found running at the next start is ended as any unknown terminal. */
+/** Jobs do not outlive the gateway and are not recorded: any that are left at the next start are ended as unknown terminals. */
 export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
   const runs = createSetupJobRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
   const flights = createSingleFlight<SetupJob>();
 
-  /** The one of this kind that is under way for the agent, else another. */
+  /** Starts a job, unless one of this kind is running for the agent. */
   async function start(request: SetupJobRequest): Promise<StartedSetupJob> {
     const { agent, kind } = request;
     let began = false;
@@ -97,7 +94,7 @@ export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSe
         runs.touch(found);
         return found;
       }
-      await found?.removal; // npm takes back its half before the next begins
+      await found?.removal; // npm first undoes the unfinished installation
       began = true;
       return runs.begin(request);
     });
@@ -109,8 +106,8 @@ export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSe
       const { template, binary } = await agents.resolve(nameOrAlias);
       const args = loginArguments(template, method ?? loginMethods(template)[0]);
       if (args === null) {
-        const what = method === "code" ? "log-in with a code" : "log-in of its own";
-        throw agentError("invalid_request", `${template.name} has no ${what}. Give it its key variable.`);
+        const what = method === "code" ? "login with a code" : "login";
+        throw agentError("invalid_request", `${template.name} has no ${what}. Set its API key variable.`);
       }
       const program: SetupJobProgram = { argv: [binary, ...args], env: agents.environmentOf(template) };
       const details = method === undefined ? {} : { method };
@@ -152,14 +149,13 @@ export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSe
 async function installProgram(template: AgentTemplate, env: Environment): Promise<SetupJobProgram> {
   const command = installCommand(template);
   if (command === null) {
-    const message = `npm does not have ${template.name}. Install it, and say where its program is.`;
+    const message = `${template.name} is not on npm. Install it yourself, then configure the path of its program.`;
     throw agentError("invalid_request", message);
   }
   const [npm, ...args] = command;
   const program = await findExecutable(npm, env["PATH"] ?? "");
   if (program === null) {
-    const message =
-      "`npm` is not on the gateway's PATH. It comes with Node.js; install it, and start the gateway again.";
+    const message = "`npm` is not on the gateway's PATH. Install Node.js, which includes it, and restart the gateway.";
     throw agentError("agent_binary_missing", message);
   }
   return { argv: [program, ...args], env: installEnvironment(template, env) };

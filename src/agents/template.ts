@@ -1,72 +1,70 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
-/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string>>;
 
-/** What a session's start or resume asks of a template. */
+/** A request to start or resume a session. */
 export interface LaunchRequest {
   readonly kind: "start" | "resume";
-  /** The agent's own id to resume, or the UUID for a new session (with the `assigned` regime the agent takes it). */
+  /** The agent's own id to resume, or a UUID for a new session (used by agents with the `assigned` regime). */
   readonly sessionId: string;
   /** Real path of the working directory. */
   readonly dir: string;
-  /** Goes into argv; null starts the agent without a prompt. Long prompts are pasted by the caller instead. */
+  /** Goes into argv; null starts the agent without a prompt. The caller pastes long prompts instead. */
   readonly prompt: string | null;
   readonly model: string | null;
   readonly systemPrompt: string | null;
   readonly permissionMode: PermissionMode;
-  /** Absolute path of the agent's binary. */
+  /** Absolute path. */
   readonly binary: string;
-  /** The environment the agent will get, `POSTERN_*` removed, hook variables added by the caller. */
+  /** The agent's environment, without `POSTERN_*` but with the hook variables. */
   readonly env: Environment;
-  /** A folder of this launch (0700) for settings files (0600) that must not travel in argv. */
+  /** A folder (0700) for this launch's settings files (0600), which must not be in argv. */
   readonly launchDir: string;
-  /** The fixed hook command, for templates that have hooks. */
   readonly hookCommand: string;
-  /** How long that command may take when a permission is asked for: it waits for the decision. */
+  /** How long the hook may wait for the decision on a permission. */
   readonly permissionTimeoutMs: number;
-  /** Whether the owner trusts `dir` (registered with `coding`, or named in permissive mode): first-run trust dialogs may be pre-empted. */
+  /** Whether the owner trusts `dir` (registered with `coding`, or named in permissive mode): trust dialogs may be pre-empted. */
   readonly trustDir: boolean;
 }
 
-/** What the terminal host has to run. */
+/** What the terminal host spawns. */
 export interface LaunchPlan {
   readonly argv: readonly [string, ...string[]];
   /** Added to the environment. */
   readonly env: Environment;
 }
 
-/** One hook line, read in the agent's own form; everything in it is a claim of a process that runs as the same user. */
+/** A hook line. Everything in it is a claim by a process of the same user. */
 export type HookEvent =
   | { readonly kind: "session_start"; readonly reason: string }
-  /** Also for what an agent tells itself, such as the end of a background task. */
+  /** Also for messages that the agent sends itself, such as the end of a background task. */
   | { readonly kind: "prompt_submitted"; readonly prompt: string }
   | { readonly kind: "tool_started"; readonly tool: string }
   | ({ readonly kind: "tool_ended" } & ToolCall)
-  /** `asks` says what the person is to give: leave for a tool, the answer to a question, or the approval of a plan. */
+  /** `asks`: permission for a tool, the answer to a question, or approval of a plan. */
   | ({ readonly kind: "permission_asked"; readonly asks: PendingPermission["kind"] } & ToolCall)
-  /** `inBackground`: sub-agents go on, and the agent with them; it takes a prompt nevertheless. */
+  /** `inBackground`: sub-agents and the agent continue, but it accepts a prompt. */
   | { readonly kind: "turn_ended"; readonly inBackground?: boolean }
-  /** `needs` says what has to happen before another turn can succeed, where the agent tells. */
+  /** `needs`: what has to happen before another turn can succeed, if known. */
   | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }
   | { readonly kind: "session_end"; readonly reason: string };
 
-/** A tool call, as the question about it and as its end tell it. */
+/** A tool call, as in the permission request and at its end. */
 export interface ToolCall {
   readonly tool: string;
-  /** Long strings are cut. Differs in details between the question and the end (measured): compare `callKey`. */
+  /** Long strings are cut. Details differ between the request and the end (measured): compare `callKey`. */
   readonly input: unknown;
-  /** The same for the question and the end of one call; calls with equal input share it. */
+  /** Equal for the request and the end of a call; calls with equal input share it. */
   readonly callKey: string;
   /**
-   * The sub-agent that calls, null for the session itself. A sub-agent's question stays open when the session's turn ends
-   * (measured): only the end of its call, or the agent's own state, says that it was answered.
+   * The calling sub-agent; null for the session itself. A sub-agent's request stays open when the session's turn ends (measured): only the
+   * end of its call, or the agent's state, shows that it was answered.
    */
   readonly subagent: string | null;
 }
 
-/** A parsed hook line with the claims that must be checked against the session before they count. */
+/** A parsed hook line, to be checked against the session. */
 export interface HookClaim {
   readonly event: HookEvent;
   readonly agentSessionId: string;
@@ -74,198 +72,187 @@ export interface HookClaim {
   readonly cwd: string | null;
 }
 
-/** How a live TUI takes text that is pasted into it. */
+/** How the terminal accepts pasted text. */
 export interface PasteHabits {
   readonly bracketed: boolean;
   readonly enterDelayMs: number;
   /**
-   * Follows the text, and is dropped by the agent: keeps Enter from being taken by what the text ends with (measured: a last `\\`
-   * makes it a new line in Claude Code, a last `@word` or `$word` picks from a list in Codex).
+   * Appended to the text, and dropped by the agent. Keeps Enter from acting on the end of the text: a last `\\` makes it a line break in
+   * Claude Code, a last `@word` or `$word` picks from a list in Codex (measured).
    */
   readonly suffix: string;
-  /** Whether this text, pasted, reaches the model byte for byte; other text goes through the external editor. */
+  /** Whether this text reaches the model unchanged when pasted; otherwise the external editor is used. */
   isExact(text: string): boolean;
-  /** The key that opens the composer's text in `$VISUAL`; null when there is none. */
+  /** The key that opens the composer's text in `$VISUAL`, or null. */
   readonly editorKey: string | null;
 }
 
-/** Something around an agent that its user can fix. */
+/** A problem around an agent that its user can fix. */
 export interface AgentProblem {
-  /** One sentence. Parts of it may be the agent's own words. */
+  /** One sentence, which may quote the agent. */
   readonly message: string;
-  /** The command that fixes it; null when there is no single one. */
+  /** The command that fixes it, or null. */
   readonly fix: string | null;
 }
 
-/** A terminal's screen, as a composer is read from it. */
 export interface ComposerScreen {
   readonly lines: readonly string[];
-  /** The same lines with a blank for each faint cell: agents paint hints and suggestions faint. Null from a host that does not tell. */
+  /** The same lines with faint cells blanked: agents paint hints faint. Null if the host does not report it. */
   readonly bright: readonly string[] | null;
 }
 
-/** The part of the screen that is typed into. */
+/** The agent's input area. */
 export interface Composer {
-  /** What it holds, without hints; null where no composer is painted, or the screen does not tell. */
+  /** Its text without hints; null if no composer is painted, or the screen does not show it. */
   text(screen: ComposerScreen): string | null;
-  /** The keys that empty it of this text, wherever the cursor is in it. */
+  /** The keys that remove this text, wherever the cursor is. */
   clearKeys(text: string): string;
-  /** The one word that a long paste is shown as, at the end of the text. */
+  /** The placeholder of a long paste, at the end of the text. */
   readonly pastedWord: RegExp;
-  /** Whether Enter may become a new line: then what was typed is looked for before Enter, and whether it has gone after it. */
+  /** Whether Enter can become a line break: then the text is checked before and after Enter. */
   readonly mayHoldEnter: boolean;
-  /** Whether a prompt comes back into it when it is stopped before it was answered (Claude Code, measured). */
+  /** Whether a prompt returns to it when it is stopped before any answer (Claude Code, measured). */
   readonly getsPromptBack: boolean;
 }
 
 /** Whether the agent can reach its vendor. */
 export type LoginState = "logged_in" | "logged_out" | "key_variable" | "unknown";
 
-/** What an agent says of itself; `needs_…` is a dialog that is open. */
+/** The agent's own state; `needs_…` is an open dialog. */
 export type ObservedActivity = Extract<Activity, "working" | "idle" | "needs_permission" | "needs_answer">;
 
-/** What an agent's state file says. */
+/** The content of an agent's state file. */
 export interface ObservedState {
   readonly activity: ObservedActivity;
-  /** When it became so, epoch milliseconds; null where the file does not tell. */
+  /** Epoch milliseconds; null if the file does not have it. */
   readonly since: number | null;
-  /** Whether a hook tells the same at about this time, and more. */
+  /** Whether a hook reports the same, with more detail. */
   readonly hooked: boolean;
 }
 
-/** A live process that runs a session, by the agent's own files. */
+/** A live process that runs a session, according to the agent's files. */
 export interface ExternalHolder {
   readonly pid: number;
-  /** Null where the agent keeps no file that tells. */
+  /** Null if the agent has no state file. */
   readonly activity: ObservedActivity | null;
 }
 
-/** Where transcripts lie, as data that can be sent to a process. */
+/** Where transcripts are, as data that can be sent to a process. */
 export interface TranscriptPlace {
   /** Absolute. */
   readonly root: string;
-  /**
-   * The names of the folders from the root down and, last, of the file; one of them holds the session's id in a group named `id`.
-   * What does not match is no transcript of a session.
-   */
+  /** The names of the folders below the root and, last, of the file; one has a group `id`. Other files are not transcripts. */
   readonly names: readonly [RegExp, ...RegExp[]];
-  /** A group `beginning` holds only the beginning of the id: all of it is `sessionId` in the file's first line. */
+  /** A group `beginning` has only the start of the id: the rest is in `sessionId` of the first line. */
   readonly idInFirstLine?: boolean;
-  /** The last name is that of a session in a database, which the last but one names. */
+  /** The last name is a session in the database that the previous one names. */
   readonly inDatabase?: boolean;
 }
 
-/**
- * Everything Postern knows of one agent. A new agent is a new template; nothing outside its template knows an agent's flags,
- * files or dialogs.
- */
+/** Everything that Postern knows about one agent. No other code knows an agent's flags, files or dialogs. */
 export interface AgentTemplate {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly displayName: string;
-  /** Looked up on PATH; also the npm package that brings it, for messages. */
+  /** Looked up on PATH, and the npm package that provides it. */
   readonly binaryName: string;
   readonly npmPackage: string | null;
-  /** The vendor's API key variables of this agent: kept for it, removed for all others. */
+  /** The vendor's API key variables: kept for this agent, removed for all others. */
   readonly keyVariables: readonly string[];
   /**
-   * Variables that this agent sets for its children, by name or as a prefix that ends in `*`: a gateway that was itself started
-   * from inside an agent must not pass them on, or the new agent takes itself for a nested one.
+   * Variables that this agent sets for its children, by name or as a prefix ending in `*`. A gateway that was started inside an agent must
+   * not pass them on, or the new agent behaves as a nested one.
    */
   readonly nestingVariables: readonly string[];
-  /** `assigned`: the agent takes the gateway's UUID. `discovered`: it picks its own, learned by hook or lock file. */
+  /** `assigned`: the agent takes the gateway's UUID. `discovered`: it picks its own, found through a hook or lock file. */
   readonly idRegime: "assigned" | "discovered";
-  /** A name in `transcript-formats.ts`; null for an agent without transcripts. */
+  /** A name in `transcript-formats.ts`; null without transcripts. */
   readonly transcriptFormat: string | null;
-  /** Whether the agent reports by hooks; without them readiness and activity come from screen and transcript. */
+  /** Without hooks, readiness and activity come from the screen and the transcript. */
   readonly hasHooks: boolean;
-  /** What tells that a live prompt will be taken: the SessionStart hook, or the composer on the screen. */
+  /** The signal that the agent accepts a prompt: the SessionStart hook, or the composer on the screen. */
   readonly readyBy: "session_start" | "composer";
-  /** First characters that make a prompt a command of this agent, such as `!` and `/`. */
+  /** First characters that make a prompt a command, such as `!` and `/`. */
   readonly commandPrefixes: readonly string[];
-  /** Whole prompts that are commands of this agent, such as `exit`. */
+  /** Whole prompts that are commands, such as `exit`. */
   readonly commandWords: readonly string[];
-  /** Whether `@path` in a prompt makes the agent read that file into it, without asking. */
+  /** Whether `@path` in a prompt includes that file without asking. */
   readonly readsMentions: boolean;
-  /** Capabilities of a start; a request that needs a missing one is refused, never dropped in silence. */
+  /** Options of a start; a request with an unsupported one is refused. */
   readonly accepts: {
     readonly model: boolean;
     /** `argument`: on the command line, where other users can read it. */
     readonly systemPrompt: "file" | "argument" | false;
-    /** A prompt on the command line; without it the first one is typed, like all others. */
+    /** A prompt on the command line; without it the first prompt is typed too. */
     readonly prompt: boolean;
   };
-  /** How a prompt reaches the live TUI. */
   readonly paste: PasteHabits;
-  /** The keys that stop the running turn and keep the session. */
+  /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;
 
-  /** Pre-empts dialogs (on the agent's disk, as little as needed) and gives argv and environment. */
+  /** Pre-empts dialogs, with as few changes on disk as possible, and returns argv and environment. */
   plan(request: LaunchRequest): Promise<LaunchPlan>;
-  /** Reads one hook payload (JSON text); null for one that says nothing. Never throws. */
+  /** Parses a hook payload (JSON); null if it is invalid or has no meaning. Never throws. */
   parseHook(payload: string): HookClaim | null;
-  /** Whether the visible screen shows the painted composer: ready for a paste. Readiness only, never activity. */
+  /** Whether the screen shows the composer: ready for a paste, idle or not. */
   composerPainted(lines: readonly string[]): boolean;
   /**
-   * Whether the visible screen says that the agent still starts, and asks a person for nothing. Missing where the screen is empty until the
-   * composer is painted, or its last line ends in an ellipsis meanwhile.
+   * Whether the screen shows that the agent is starting and waits for no one. Missing if the screen is empty until the composer is painted,
+   * or its last line ends in an ellipsis.
    */
   readonly isStarting?: (lines: readonly string[]) => boolean;
-  /** The dialog on the visible screen, when it is one that this template knows with its choices. Missing where it knows none. */
+  /** The known dialog on the screen, or null. */
   readonly readDialog?: (lines: readonly string[]) => ScreenDialog | null;
   /**
-   * For an agent that was seen to hang at its start, before it painted anything: whether this process, whose screen has been empty for a
-   * minute and a half, stands where no slow start would. It is ended then, and otherwise after five minutes. Missing where that was not seen.
+   * For an agent that can hang at its start before it paints anything: whether this process, whose screen has been empty for 90 s, is stuck
+   * where no slow start would be. Then it is ended, otherwise after five minutes.
    */
   readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
-  /** What is in the composer, and how to empty it. Missing where that is not known: then nothing but the time tells. */
+  /** Missing if the composer cannot be read: then delivery relies on timing. */
   readonly composer?: Composer;
-  /**
-   * For an agent that tells its state in the window title: what this title says, null for words of another kind. An agent that has this
-   * is typed into only while its title says that it is idle. Missing where the title tells nothing.
-   */
+  /** The state that a window title shows; null for any other title. An agent with this gets input only while the title says idle. */
   readonly readTitle?: (title: string) => ObservedActivity | null;
-  /** For an agent without hooks that tell when its process goes on with another session. Missing where hooks do, or nothing does. */
+  /** For an agent without hooks that report a change of the session. */
   readonly moves?: {
-    /** The file that changes whenever it may have, by the session's transcript. */
+    /** The file that changes with the session, for this transcript. */
     watched(transcriptPath: string): string;
-    /** The session that the process runs now; `soon` while its files have yet to tell; null when they tell of none. */
+    /** The process's current session; `soon` while its files are incomplete; null if unknown. */
     movedTo(process: {
       readonly pid: number;
       readonly transcriptPath: string;
     }): Promise<{ readonly sessionId: string } | "soon" | null>;
   };
-  /** The folders under which this agent's transcripts lie, given its environment. */
+  /** The folders with this agent's transcripts. */
   transcriptRoots(env: Environment): readonly string[];
-  /** The same, with the names of folders and files: what {@link findTranscript} would find for any id. */
+  /** The same with the names of folders and files, matching {@link findTranscript} for any id. */
   transcriptPlaces(env: Environment): readonly TranscriptPlace[];
-  /** Finds the transcript of this id by file name; never by age. */
+  /** Finds the transcript by file name, never by age. */
   findTranscript(agentSessionId: string, env: Environment): Promise<string | null>;
-  /** Whether the agent can resume from this transcript. Missing for an agent that can resume from any. */
+  /** Whether the agent can resume from this transcript. Missing if it always can. */
   readonly canResume?: (transcriptPath: string) => Promise<boolean>;
-  /** For `discovered`: the id of the session that process `pid` (or a child of it) runs, from lock or state files; null when not told. */
+  /** For `discovered`: the id of the session of `pid` or a child, from lock or state files; null if unknown. */
   discoverSessionId(process: { readonly pid: number; readonly env: Environment }): Promise<string | null>;
-  /** Another live process that runs this session, if the agent's own files tell. */
+  /** Another live process that runs this session, according to the agent's files. */
   externalHolder(agentSessionId: string, env: Environment): Promise<ExternalHolder | null>;
   /**
-   * All sessions that some live process runs, this gateway's among them, by the agent's own id: one look at its files. For lists, which
-   * call it often: an answer may be a quarter of a second old, but names no process that has ended.
+   * All sessions that live processes run, including this gateway's, by the agent's own id. For lists: cached for a quarter of a second, but
+   * without processes that have exited.
    */
   externalSessions(env: Environment): Promise<ReadonlyMap<string, ExternalHolder>>;
-  /** The agent's own word on what it is doing, from its state file; null when it says nothing. */
+  /** The agent's state file; null if it says nothing. */
   liveState(
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },
   ): Promise<ObservedState | null>;
-  /** The file that {@link liveState} reads, to be watched; null for an agent that keeps none. Then its transcript tells when turns begin and end. */
+  /** The file behind {@link liveState}, to watch; null if there is none: then turns come from the transcript. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
-  /** Added to the environment when the program is only asked for its version. Missing where nothing is needed. */
+  /** Added to the environment when asking for the version. */
   readonly probeEnv?: Environment;
   loginState(binary: string, env: Environment): Promise<LoginState>;
-  /** Why the agent's own sandbox does not work here, null when it does. Missing for an agent without one. */
+  /** Why the agent's sandbox does not work here, or null. Missing for an agent without one. */
   readonly checkSandbox?: (binary: string, env: Environment) => Promise<AgentProblem | null>;
-  /** Arguments of the agent's interactive log-in. */
+  /** Arguments of the interactive login. */
   readonly loginArgs: readonly string[];
-  /** The same for a log-in with a code that is given in any browser, on any machine; missing where the agent has none. */
+  /** The same for a login with a code from any browser. */
   readonly codeLoginArgs?: readonly string[];
 }

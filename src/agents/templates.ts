@@ -5,12 +5,12 @@ import { geminiCli } from "./gemini-cli/gemini-cli.ts";
 import { openCode } from "./opencode/opencode.ts";
 import type { AgentTemplate } from "./template.ts";
 
-/** The agents that Postern knows by itself. */
+/** The built-in agents. */
 export const builtInTemplates: readonly AgentTemplate[] = [claudeCode, codex, geminiCli, openCode];
 
 /**
- * All templates: the built-in ones, those of the config file, and `further` ones.
- * @throws Error when two of them would answer to one name; the message names both
+ * All templates: built-in, from the config file, and `further`.
+ * @throws Error if two of them share a name or alias
  */
 export function createTemplates(
   customAgents: readonly CustomAgent[],
@@ -22,7 +22,9 @@ export function createTemplates(
     for (const name of [template.name, ...template.aliases]) {
       const owner = owners.get(name);
       if (owner !== undefined) {
-        throw new Error(`The agent "${template.name}" cannot be called "${name}": that name belongs to "${owner}".`);
+        throw new Error(
+          `Agent "${template.name}" cannot use the name "${name}": "${owner}" already does. Choose another name in the config file.`,
+        );
       }
       owners.set(name, template.name);
     }

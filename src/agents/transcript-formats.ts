@@ -4,7 +4,7 @@ import { codexFormat } from "./codex/codex-format.ts";
 import { geminiFormat } from "./gemini-cli/gemini-format.ts";
 import { openCodeFormat } from "./opencode/opencode-format.ts";
 
-/** The transcripts of every agent, by the names that templates, the configuration and the catalog use. */
+/** The transcript formats, by the names in templates, the configuration and the catalog. */
 export const transcriptFormats = {
   claude: claudeFormat,
   codex: codexFormat,
@@ -12,10 +12,9 @@ export const transcriptFormats = {
   opencode: openCodeFormat,
 } satisfies TranscriptFormats;
 
-/** The name of a format. */
 export type FormatName = keyof typeof transcriptFormats;
 
-/** A format by its name, as the catalog stored it. @throws Error for an unknown name */
+/** A format by its name in the catalog. @throws Error for an unknown name */
 export function transcriptFormat(name: string): TranscriptFormat {
   const format = Object.entries(transcriptFormats).find(([known]) => known === name)?.[1];
   if (format === undefined) throw new Error(`unknown transcript format ${name}`);

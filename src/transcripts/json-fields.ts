@@ -1,9 +1,8 @@
 import { isUtf8 } from "node:buffer";
 
-/** A parsed JSON object of which nothing is known yet. */
+/** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Whether `value` is a JSON object. */
 export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -20,13 +19,13 @@ export function stringAt(from: Fields, key: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** The path under `key`, or null; no path has a NUL in it. */
+/** The path under `key`, or null; paths contain no NUL. */
 export function pathAt(from: Fields, key: string): string | null {
   const path = stringAt(from, key);
   return path === null || path.includes("\0") ? null : path;
 }
 
-/** What both agents write; anything else is looked at more closely. */
+/** The usual form; anything else is parsed. */
 const usualTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
 /** The time under `timestamp`, ISO 8601 in UTC, or null. */
@@ -39,15 +38,15 @@ export function timeOf(line: Fields): string | null {
   return text.endsWith("Z") ? text : new Date(epochMs).toISOString();
 }
 
-// The last second that a date can name.
+// The last second of a Date.
 const lastSecond = 8_640_000_000_000;
 
-/** Epoch seconds as ISO 8601; null for what is no date. */
+/** Epoch seconds as ISO 8601; null if out of range. */
 export function isoSeconds(seconds: number | undefined): string | null {
   return seconds !== undefined && seconds > 0 && seconds <= lastSecond ? new Date(seconds * 1000).toISOString() : null;
 }
 
-/** The number under `key`, or 0; never negative, never a fraction, never beyond the whole numbers that JSON's readers keep exact. */
+/** The number under `key` as a safe non-negative integer; 0 for anything else. */
 export function countAt(from: Fields, key: string): number {
   const value = from[key];
   return typeof value === "number" && Number.isFinite(value) && value > 0
@@ -55,13 +54,13 @@ export function countAt(from: Fields, key: string): number {
     : 0;
 }
 
-/** The objects of the array under `key`; anything else in it is left out. */
+/** The objects in the array under `key`. */
 export function listAt(from: Fields, key: string): readonly Fields[] {
   const value = from[key];
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 
-/** One line as an object; null when it is not valid UTF-8, not JSON or not an object. */
+/** A line as an object; null if it is not UTF-8, not JSON or not an object. */
 export function parseLine(line: Buffer): Fields | null {
   if (!isUtf8(line)) return null;
   try {

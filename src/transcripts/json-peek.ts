@@ -1,7 +1,4 @@
-/**
- * Looks at a line of JSON without parsing it: enough to tell what kind of line it is, at the cost of the bytes before the
- * answer. It trusts the line's form no further than that; whoever needs the content parses the line.
- */
+/** Inspects a line of JSON without parsing it: enough to find its kind, at the cost of the bytes before the answer. */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -11,29 +8,27 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
-/** Strings longer than this are searched for their end by `indexOf`, whose call costs about as much as so many bytes. */
+/** For longer strings `indexOf` is faster; the call costs about as much as this many bytes. */
 const SHORT_STRING_BYTES = 48;
 
-/** What a visitor says about the member that it was shown. */
+/** A visitor's decision about the next member. */
 export type Verdict = "go_on" | "stop";
 
-/**
- * Looks at lines for a fixed set of names. Keys and strings that are none of them read as "", which costs no allocation.
- */
+/** Inspects lines for a fixed set of names. Other keys and strings read as "", without an allocation. */
 export interface Peek {
   /**
-   * Shows the members of the object that starts at `at`, in the order of the line, until the visitor has seen enough.
-   * @param visit gets the key and the position of its value.
-   * @returns false when the bytes are no JSON object as far as they were looked at.
+   * Visits the members of the object at `at`, in order.
+   * @param visit gets the key and the position of its value
+   * @returns false if the visited bytes are not a JSON object
    */
   members(line: Buffer, at: number, visit: (key: string, valueAt: number) => Verdict): boolean;
-  /** The string that starts at `at`; null when something else starts there. */
+  /** The string at `at`; null for another value. */
   string(line: Buffer, at: number): string | null;
-  /** The string under `key` of the object that starts at `at`; null when there is none. */
+  /** The string under `key` of the object at `at`, or null. */
   field(line: Buffer, at: number, key: string): string | null;
 }
 
-/** A {@link Peek} for these names; they must be ASCII without escapes. */
+/** A {@link Peek} for these names, which must be ASCII without escapes. */
 export function createPeek(names: readonly string[]): Peek {
   const nameAt = createLookUp(names);
 
@@ -81,7 +76,7 @@ export function createPeek(names: readonly string[]): Peek {
   };
 }
 
-/** Finds the name that stands in a line from `start` up to `end`, or "". */
+/** Finds the name between `start` and `end`, or "". */
 function createLookUp(names: readonly string[]): (line: Buffer, start: number, end: number) => string {
   const byLength: { readonly name: string; readonly bytes: Buffer }[][] = [];
   for (const name of names) {
@@ -100,22 +95,20 @@ function startsAt(line: Buffer, start: number, bytes: Buffer): boolean {
   return true;
 }
 
-/** Whether an array starts at `at`; then the position of its first element, else -1. */
+/** The position of the first element if an array starts at `at`, else -1. */
 export function peekFirstElement(line: Buffer, at: number): number {
   return line[at] === OPEN_ARRAY ? skipSpace(line, at + 1) : -1;
 }
 
-/** Whether the literal `true` starts at `at`. */
 export function peekTrue(line: Buffer, at: number): boolean {
   return line[at] === 0x74;
 }
 
-/** Whether the literal `null` starts at `at`. */
 export function peekNull(line: Buffer, at: number): boolean {
   return line[at] === 0x6e;
 }
 
-/** Whether the line begins and ends like one JSON object; space around it is allowed. */
+/** Whether the line starts and ends like a JSON object, ignoring white space. */
 export function looksLikeObject(line: Buffer): boolean {
   let end = line.length - 1;
   while (end > 0 && isSpace(line[end])) end--;

@@ -6,12 +6,12 @@ import { isErrno, PosternError } from "../core/errors.ts";
 import { isUuid } from "../core/ids.ts";
 import { parseLine, stringAt } from "./json-fields.ts";
 
-/** Large enough that the calls cost nothing, small enough to stay in the cache and to keep the event loop free. */
+/** Large enough that calls cost nothing, small enough for the cache and the event loop. */
 const chunkBytes = 256 * 1024;
-/** A compressed transcript is read no further than this. */
+/** A compressed transcript is read up to here. */
 const maxDecompressedBytes = 1024 * 1024 * 1024;
 
-/** Which file it was, to know it again. */
+/** Identifies a file. */
 export interface FileStamp {
   readonly dev: number;
   readonly ino: number;
@@ -22,24 +22,24 @@ export interface FileStamp {
 /** An open transcript. Offsets count decompressed bytes. */
 export interface LineSource {
   readonly stamp: FileStamp;
-  /** Whether lines can be read from any offset at no more than their own cost. */
+  /** Whether reading from an offset costs only what is read. */
   readonly seekable: boolean;
-  /** Hands over the complete lines from `from` to offset `to`, or to the end; what comes after the last newline is no line yet. */
+  /** Passes on the complete lines from `from` to offset `to`, or to the end; an unterminated last line does not count. */
   lines(from: ScanPosition, to: number | null, sink: LineSink): Promise<ScanPosition>;
-  /** The bytes of a range, for comparisons; shorter at the end of the file. */
+  /** The bytes of a range; fewer at the end of the file. */
   bytes(start: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a transcript, plain or compressed by zstd (`.zst`).
- * @returns null when there is no such regular file, and, after `onForbidden`, when there is one that may not be read.
- * @throws PosternError `transcript_unreadable` when it cannot be read for another reason, such as too many open files.
+ * Opens a transcript, plain or compressed (`.zst`).
+ * @returns null if there is no such regular file, or, after calling `onForbidden`, if it may not be read
+ * @throws PosternError `transcript_unreadable` for other failures, such as too many open files
  */
 export async function openLineSource(path: string, onForbidden: () => void): Promise<LineSource | null> {
   let file: FileHandle;
   try {
-    // Without O_NONBLOCK a named pipe in the place of a transcript would hold a thread for ever.
+    // Without O_NONBLOCK a named pipe would block a thread forever.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return notOpened(error, path, onForbidden);
@@ -58,7 +58,7 @@ export async function openLineSource(path: string, onForbidden: () => void): Pro
   }
 }
 
-/** What opening comes to that failed. @see openLineSource */
+/** The result of a failed open. @see openLineSource */
 function notOpened(error: unknown, path: string, onForbidden: () => void): null {
   if (isErrno(error, "ENOENT", "ENOTDIR", "ENXIO", "ELOOP", "ENAMETOOLONG")) return null;
   if (!isErrno(error, "EACCES", "EPERM")) {
@@ -76,7 +76,7 @@ function plainSource(file: FileHandle, stamp: FileStamp): LineSource {
       const end = Math.min(to ?? stamp.sizeBytes, stamp.sizeBytes);
       const splitter = createLineSplitter(sink, from);
       const size = Math.max(1, Math.min(chunkBytes, end - from.offset));
-      // One chunk is read while the other is looked at.
+      // Reads one chunk while the other is processed.
       let [filling, spare] = [Buffer.allocUnsafe(size), Buffer.alloc(0)];
       const fill = (chunk: Buffer, at: number) => file.read(chunk, 0, Math.min(size, end - at), at);
       let at = from.offset;
@@ -120,7 +120,7 @@ function compressedSource(file: FileHandle, stamp: FileStamp, path: string): Lin
         }
         if (at >= maxDecompressedBytes) sink.skipped(splitter.position().offset);
       } catch {
-        sink.skipped(splitter.position().offset); // damaged or cut: what came before is the transcript
+        sink.skipped(splitter.position().offset); // damaged or truncated: the transcript ends here
       } finally {
         plain.destroy();
       }
@@ -131,19 +131,19 @@ function compressedSource(file: FileHandle, stamp: FileStamp, path: string): Lin
   };
 }
 
-/** One buffer for all files of a process: nothing else runs between a read and the end of its lines. */
+/** Shared by all files: lines are processed before the next read. */
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * The same as {@link openLineSource}, for a process that reads many transcripts and answers nobody meanwhile: calls that wait for the disk
- * cost a small file a tenth of what the others do. A compressed one is opened as there.
+ * {@link openLineSource} with blocking calls, for a process that reads many transcripts and serves no one: small files take a tenth of the
+ * time.
  * @throws PosternError `transcript_unreadable`
  */
 export async function openBlockingSource(path: string, onForbidden: () => void): Promise<LineSource | null> {
   if (path.endsWith(".zst")) return openLineSource(path, onForbidden);
   let file: number;
   try {
-    // Without O_NONBLOCK a named pipe in the place of a transcript would hold the process for ever.
+    // Without O_NONBLOCK a named pipe would block the process forever.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     return notOpened(error, path, onForbidden);
@@ -166,7 +166,7 @@ function sourceOf(file: number): LineSource | null {
       const splitter = createLineSplitter(sink, from);
       for (let at = from.offset; at < end; ) {
         const bytes = readSync(file, buffer, 0, Math.min(buffer.length, end - at), at);
-        if (bytes === 0) break; // it shrank since
+        if (bytes === 0) break; // it shrank
         at += bytes;
         splitter.push(buffer.subarray(0, bytes));
       }
@@ -183,34 +183,33 @@ function sourceOf(file: number): LineSource | null {
   };
 }
 
-/** Lines longer than this are skipped and counted: no agent writes them, and one must not fill the memory. */
+/** Longer lines are skipped and counted, to bound memory; no agent writes them. */
 export const maxLineBytes = 32 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
-/** Gets the lines of a transcript in order. */
+/** Receives the lines of a transcript in order. */
 export interface LineSink {
-  /** One line without its newline, and the offset of its first byte. The bytes are only valid during the call or until `pause`. */
+  /** A line without its newline, and its offset. The bytes are valid until `pause`. */
   line(bytes: Buffer, offset: number): void;
-  /** The line at `offset` was not read: it is over the limit, or the archive is damaged there. */
+  /** The line at `offset` was not read: too long, or the archive is damaged. */
   skipped(offset: number): void;
   /** The bytes of all lines so far are about to be overwritten. */
   pause(): void;
 }
 
-/** Where a scan stands: the offset after the last complete line, and whether what follows belongs to a line over the limit. */
+/** The offset after the last complete line, and whether a line over the limit has started there. */
 export interface ScanPosition {
   readonly offset: number;
   readonly insideTooLong: boolean;
 }
 
-/** Cuts chunks into lines. What is left of the last line waits, up to the limit, for the next chunk. */
+/** Splits chunks into lines and buffers the last one, up to the limit. */
 export interface LineSplitter {
   push(chunk: Buffer): void;
   position(): ScanPosition;
 }
 
-/** A splitter that goes on where `from` stands. */
 export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSplitter {
   let lineStart = from.offset;
   let insideTooLong = from.insideTooLong;
@@ -226,7 +225,7 @@ export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSpli
       insideTooLong = true;
       return;
     }
-    waiting.push(Buffer.from(rest)); // a copy: the chunk is the reader's and will be overwritten
+    waiting.push(Buffer.from(rest)); // a copy: the chunk will be overwritten
     waitingBytes += rest.length;
   }
 
@@ -254,12 +253,12 @@ export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSpli
   };
 }
 
-/** Longer than any first line that was seen, which holds an id, a hash and two times. */
+/** Longer than any first line, which holds an id, a hash and two times. */
 const maxHeadBytes = 4_096;
 
 /**
- * The id of the session whose transcript has only its beginning in its name: `sessionId` of the first line, a UUID that begins so. Null
- * for another file, one that cannot be read, and one whose first line is not complete yet. Synchronous: some hundred bytes.
+ * The session id from the first line of a transcript whose name has only its start: a UUID in `sessionId`. Null for any other file, and
+ * while the line is incomplete. Synchronous: some hundred bytes.
  */
 export function headId(path: string, beginning: string | null): string | null {
   const [head] = firstBytes(path).toString("utf8").split("\n", 2);
@@ -271,7 +270,7 @@ export function headId(path: string, beginning: string | null): string | null {
 function firstBytes(path: string): Buffer {
   let file: number;
   try {
-    // What is no file must not make anybody wait.
+    // A named pipe must not block.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "ENAMETOOLONG")) return Buffer.alloc(0);

@@ -14,54 +14,54 @@ import { createAnswerBudget, sizeOfTurn, type TurnCache } from "./turn-cache.ts"
 import type { TurnIndexer, TurnMark, TurnState } from "./turn-index.ts";
 import { titleFrom } from "./turn-parts.ts";
 
-/** How many bytes at the head and before the scanned end are compared to know a file again. */
+/** The bytes at the start and before the scanned end that identify a file. */
 const fingerprintBytes = 256;
-/** Turns are put together in portions of so many bytes of the file, so that however many are asked for, few are in memory uncut. */
+/** Turns are built in portions of this many bytes, to bound memory. */
 const portionBytes = 32 * 1024 * 1024;
-/** Of a compressed file more, since each portion unpacks it from its beginning. */
+/** More for a compressed file, since each portion decompresses it from its start. */
 const packedPortionBytes = 128 * 1024 * 1024;
 
-/** A last turn that is larger, and not running any more, is put together anew when it is asked for again. */
+/** A larger last turn that has ended is not kept, but built again. */
 const maxKeptCharacters = 2_000_000;
 
-/** What is known of a transcript without its turns. */
+/** A transcript without its turns. */
 export interface TranscriptSummary {
   readonly path: string;
   readonly agentSessionId: string | null;
   readonly cwd: string | null;
   readonly branch: string | null;
   readonly model: string | null;
-  /** The agent's own title, else the first user message cut to 200 characters. */
+  /** The agent's title, else the first user message, cut to 200 characters. */
   readonly title: string | null;
   readonly createdAt: string | null;
   readonly updatedAt: string | null;
   readonly turnCount: number;
   readonly lastTurn: TurnState;
-  /** Lines that turns are made of: as long as there are no more of them, no turn has grown. */
+  /** Lines of turns: while the count stays, no turn has grown. */
   readonly turnLines: number;
   readonly sizeBytes: number;
-  /** Lines that could not be read. A damaged line in the middle of a turn is found, and counted, when the turn is read. */
+  /** Lines that could not be read. A damaged line within a turn is counted when the turn is read. */
   readonly skippedLines: number;
 }
 
-/** Which turns to return; the newest `limit` of those between `after` and `before`, in ascending order. */
+/** The newest `limit` turns between `after` and `before`, in ascending order. */
 export interface TurnRange {
   readonly after?: number;
   readonly before?: number;
   readonly limit: number;
-  /** Adds the pictures in prompts. */
+  /** Includes images in prompts. */
   readonly images?: boolean;
 }
 
-/** One transcript, indexed as far as it was read. Calls must not overlap. */
+/** A transcript, indexed as far as it was read. Calls must not overlap. */
 export interface OpenTranscript {
-  /** Reads what was added; a file that shrank or was replaced is read anew. Returns how many bytes were scanned. */
+  /** Reads new lines; a file that shrank or was replaced is read from its start. Returns the number of bytes scanned. */
   refresh(source: LineSource): Promise<number>;
   summary(): TranscriptSummary;
   turns(source: LineSource, range: TurnRange): Promise<readonly Turn[]>;
 }
 
-/** What was read so far. Another file in the same place gets a new one. */
+/** What was read from one file. */
 interface Reading {
   readonly id: number;
   readonly indexer: TurnIndexer;
@@ -70,14 +70,14 @@ interface Reading {
   stamp: FileStamp;
   head: Buffer;
   tail: Buffer;
-  /** The last turn, built as far as it went. */
+  /** The last turn, built so far. */
   lastTurn: { readonly mark: TurnMark; readonly builder: TurnBuilder; readonly fedTo: number } | null;
 }
 
 const start: ScanPosition = { offset: 0, insideTooLong: false };
 let readings = 0;
 
-/** Nothing is read before the first `refresh`. */
+/** Reads nothing before the first `refresh`. */
 export function createOpenTranscript(
   path: string,
   options: { format: TranscriptFormat; cache: TurnCache },
@@ -107,7 +107,7 @@ export function createOpenTranscript(
     };
   }
 
-  /** The turn as it was built before, or what it takes to build it. */
+  /** The cached turn, or the job that builds it. */
   function plan(known: Reading, index: number): { readonly turn: Turn } | { readonly job: Job } | null {
     const { marks } = known.indexer;
     const mark = marks[index];
@@ -116,13 +116,13 @@ export function createOpenTranscript(
       mark.role === "user" ? mark.start + mark.firstLineBytes + 1 : (marks[index + 1]?.start ?? known.position.offset);
     const turn = cache.get(cacheKey(known, { mark, end }));
     if (turn !== undefined) return { turn };
-    // A line that was taken for part of this turn may since have begun the next one: then the turn is put together anew.
+    // A line that was part of this turn may have become the start of the next one: then the turn is built again.
     const begun = known.lastTurn?.mark === mark && known.lastTurn.fedTo <= end ? known.lastTurn : null;
     const builder = begun?.builder ?? format.createTurnBuilder(mark);
     return { job: { index, mark, builder, start: begun?.fedTo ?? mark.start, end } };
   }
 
-  /** Puts the turns before `to` together, as many as one portion holds; the newest comes first. */
+  /** Builds the turns before `to` that fit into a portion, newest first. */
   async function portion(source: LineSource, known: Reading, range: { readonly first: number; readonly to: number }) {
     const { indexer } = known;
     const turns = new Map<number, Turn>();
@@ -140,11 +140,11 @@ export function createOpenTranscript(
         bytes += planned.job.end - planned.job.start;
       }
     }
-    // A read that fails half-way leaves a builder that must not be fed again.
+    // After a failed read the builder must not be used again.
     if (jobs.some(({ builder }) => builder === known.lastTurn?.builder)) known.lastTurn = null;
     await feedJobs(source, jobs, known.skipped);
     for (const { index, mark, builder, end } of jobs) {
-      await setImmediate(); // a turn can be long to build, and the caller is not alone in this process
+      await setImmediate(); // a long turn must not block others
       const turn = builder.turn(index);
       turns.set(index, turn);
       const isLast = index === indexer.marks.length - 1;
@@ -163,10 +163,10 @@ export function createOpenTranscript(
       if (reading === null || !(await continues(source, reading))) reading = begin(stamp);
       const current = reading;
       const { indexer, skipped, position } = current;
-      reading = null; // a scan that fails half-way is begun anew
+      reading = null; // a failed scan starts over
       current.position = await source.lines(position, null, {
         line(bytes, offset) {
-          if (bytes.length <= 1) return; // an empty line hides nothing
+          if (bytes.length <= 1) return; // an empty line
           if (!looksLikeObject(bytes) || !indexer.line(bytes, offset)) skipped.add(offset);
         },
         skipped: (offset) => skipped.add(offset),
@@ -218,7 +218,7 @@ export function createOpenTranscript(
   };
 }
 
-/** What came after a turn says whether it was interrupted, so the turn that is kept does not hold it. */
+/** Later lines say whether a turn was interrupted, so the cached turn does not. */
 function asItEnded(turn: Turn, mark: TurnMark | undefined): Turn {
   return mark?.interrupted === true ? { ...turn, interrupted: true } : turn;
 }
@@ -228,7 +228,7 @@ function withoutImages(turn: Turn): Turn {
   return images === undefined ? turn : rest;
 }
 
-/** The end belongs to it: the mark of a turn that was only guessed can go again, and then the turn before it goes on. */
+/** Includes the end: when a guessed turn is removed, the turn before it grows. */
 function cacheKey({ id }: Reading, { mark, end }: { readonly mark: TurnMark; readonly end: number }): string {
   return `${id}:${mark.start}-${end}`;
 }

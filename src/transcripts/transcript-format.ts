@@ -5,52 +5,51 @@ import type { FileStamp, LineSink, LineSource } from "./line-source.ts";
 import { type MessageForm, readLine, type SavedIndexer, type TurnIndexer, type TurnMark } from "./turn-index.ts";
 import { createTurnDraft, imagesOf, type TurnDraft } from "./turn-parts.ts";
 
-/** What is particular to the transcripts of one agent. Lives in the agent's folder. */
+/** The parts of a format that differ between agents. */
 export interface FormatParts {
-  /** @param saved where to continue; one of another format is ignored */
+  /** @param saved where to continue; ignored if it is of another format */
   createIndexer(saved?: SavedIndexer): TurnIndexer;
-  /** What the user said in the line that begins a turn; null when it says nothing. */
+  /** The user's text in the first line of a turn, or null. */
   promptOf(line: Fields): string | null;
-  /** The pictures in that line, each as base64. */
+  /** The images in that line, as base64. */
   picturesOf?(line: Fields): readonly (string | null)[];
-  /** Puts an answer together: what it returns is given each line, and returns false for one that cannot be parsed. */
+  /** Builds an answer: the result takes each line, and returns false for one that cannot be parsed. */
   createAnswer(draft: TurnDraft, mark: TurnMark): (bytes: Buffer) => boolean;
-  /** Collects for search what was said in any other line than that of a prompt; `turn` is null before the first one. */
+  /** Collects the text of all lines but prompts, for search; `turn` is null before the first one. */
   readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void;
-  /** Whether a transcript with this first line is no session (a sub-agent's, say). Never by default. */
+  /** Whether a transcript with this first line is not a session, such as a sub-agent's. */
   isPart?(firstLine: Buffer): boolean;
-  /** A transcript that looked like a part is a session once it has a turn. */
+  /** A transcript for which `isPart` is true becomes a session with its first turn. */
   readonly sessionOnceTurn?: true;
-  /** Adds the earlier files that this one continues. `open` returns null for a file that does not exist. */
+  /** Adds the earlier files that this one continues. `open` returns null for a missing file. */
   withEarlierParts?(
     path: string,
     own: LineSource,
     open: (path: string) => Promise<LineSource | null>,
   ): Promise<LineSource>;
-  /** For transcripts that are stored in a database. */
+  /** For transcripts in a database. */
   readonly database?: TranscriptDatabase;
 }
 
-/** Finds the turns of one agent's transcripts, puts them together, and collects what was said in them. */
+/** Finds and builds the turns of an agent's transcripts, and collects their text. */
 export interface TranscriptFormat
   extends Omit<FormatParts, "promptOf" | "picturesOf" | "createAnswer" | "readAnswerText"> {
   createTurnBuilder(mark: TurnMark): TurnBuilder;
-  /** Collects what was said in a line, for search. */
+  /** Collects the text of a line for search. */
   readonly readText: ReadText;
 }
 
-/** All formats by their names: those that templates, the configuration and the catalog use. */
+/** All formats by name. */
 export type TranscriptFormats = Readonly<Record<string, TranscriptFormat>>;
 
-/** Puts one turn together from its lines. */
+/** Builds a turn from its lines. */
 export interface TurnBuilder {
-  /** @returns false when the line could not be parsed: to be counted as skipped. */
+  /** @returns false if the line could not be parsed, to be counted as skipped */
   line(bytes: Buffer): boolean;
-  /** The turn so far; the builder can continue afterwards. */
+  /** The turn so far; more lines can follow. */
   turn(index: number): Turn;
 }
 
-/** A format from what is particular to it. */
 export function createFormat(parts: FormatParts): TranscriptFormat {
   const { promptOf, picturesOf, createAnswer, readAnswerText, ...format } = parts;
 
@@ -79,72 +78,71 @@ export function createFormat(parts: FormatParts): TranscriptFormat {
   };
 }
 
-/** The turn in which a line stands. */
 export interface TurnOfLine {
   readonly index: number;
   /** The indexer's last mark: `marks.at(-1)`. */
   readonly mark: TurnMark;
 }
 
-/** The turn of a line, as a format's reader sees it. */
+/** The turn of a line, as seen by a format. */
 export interface CollectorTurn extends TurnOfLine {
-  /** Whether the turn begins with this line. */
+  /** Whether the turn starts with this line. */
   readonly begins: boolean;
-  /** How many turns begin with this line: two, when a command of the user turns out to be answered. */
+  /** The number of turns that start with this line: two if a command of the user was answered. */
   readonly began: number;
   /** Adds text to this turn. */
   say(text: string): void;
-  /** Adds text to the turn before, which was the user's. */
+  /** Adds text to the previous turn, which was the user's. */
   sayBefore(text: string): void;
-  /** What was collected of this turn is void. */
+  /** Discards the text of this turn. */
   restart(): void;
 }
 
-/** What a format's reader has to remember from line to line. */
+/** A format's state between lines. */
 export interface CollectorMemory {
   /** @see CollectorState */
   command: string | null;
   form: MessageForm;
-  /** Lines of this turn that were read: a resumed session repeats some. */
+  /** Lines of this turn so far: a resumed session repeats some. */
   readonly seenLines: Set<string>;
 }
 
-/** Takes in one line; `turn` is null before the first. */
+/** Reads a line; `turn` is null before the first. */
 export type ReadText = (bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null) => void;
 
-/** A session as a database lists it. */
+/** A session in a database. */
 export interface StoredSession {
   readonly sessionId: string;
-  /** Events so far. */
+  /** Number of events. */
   readonly events: number;
   /** Epoch milliseconds. */
   readonly updatedAt: number;
 }
 
-/** Transcripts in a database file, each at the path `<database>/<session id>`. */
+/** Transcripts in a database file, at `<database>/<session id>`. */
 export interface TranscriptDatabase {
-  /** Null when the path is not one of a session in such a database. */
+  /** Null if the path is not a session in such a database. */
   sessionAt(path: string): { readonly database: string; readonly sessionId: string } | null;
-  /** Which file it is; opens nothing. */
+  /** Identifies the file without opening it. */
   fileOf(database: string): { readonly dev: number; readonly ino: number } | null;
-  /** All sessions, in no order. Null when there is no such database, or it cannot be read. */
+  /** All sessions, in no order. Null if the database does not exist or cannot be read. */
   sessionsIn(database: string): readonly StoredSession[] | null;
   sessionIn(database: string, sessionId: string): StoredSession | null;
   stampOf(file: { readonly dev: number; readonly ino: number }, session: StoredSession): FileStamp;
-  /** Null when there is no such session. @throws PosternError `transcript_unreadable` */
+  /** Null if there is no such session. @throws PosternError `transcript_unreadable` */
   open(path: string): Promise<LineSource | null>;
   /** The file that changes when a session grows. */
   journalOf(database: string): string;
-  /** Returns whether a journal was written since the last call for it. */
+  /** The returned function says whether a journal was written since its last call. */
   createJournalNews(): (journal: string) => boolean;
 }
 
-/** Skipped lines are remembered by offset up to here, so that none is counted twice; beyond they are only counted. */
+/** Skipped lines up to here are remembered by offset, to count each once; further ones are only counted. */
 const maxSkippedOffsets = 10_000;
-/** Turns that lie closer together are read in one go. */
+/** Turns closer together than this are read in one pass. */
 const maxGapBytes = 64 * 1024;
 
-/** A turn that has to be put together from the lines of `[start, end)`. */
+/** A turn to build from the lines of `[start, end)`. */
 export interface Job {
   readonly index: number;
   readonly mark: TurnMark;
@@ -153,7 +151,7 @@ export interface Job {
   readonly end: number;
 }
 
-/** Gives every job its lines; jobs that lie close together share one pass, and a source that cannot seek is passed through once. */
+/** Feeds each job its lines. Nearby jobs share a pass; a source that cannot seek is read once. */
 export async function feedJobs(source: LineSource, jobs: readonly Job[], skipped: SkippedLines): Promise<void> {
   for (let from = 0; from < jobs.length; ) {
     let to = from + 1;
@@ -178,18 +176,17 @@ function sinkOf(jobs: readonly Job[], skipped: SkippedLines): LineSink {
       if (job === undefined || offset < job.start || bytes.length <= 1 || !looksLikeObject(bytes)) return;
       if (!job.builder.line(bytes)) skipped.add(offset);
     },
-    skipped: () => undefined, // was counted by the scan
+    skipped: () => undefined, // already counted
     pause: () => undefined,
   };
 }
 
-/** Which lines could not be read. */
+/** Lines that could not be read. */
 export interface SkippedLines {
   add(offset: number): void;
   count(): number;
 }
 
-/** None so far. */
 export function createSkippedLines(): SkippedLines {
   const offsets = new Set<number>();
   let more = 0;

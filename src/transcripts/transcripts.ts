@@ -13,46 +13,44 @@ import {
 import type { TranscriptFormat, TranscriptFormats } from "./transcript-format.ts";
 import { createTurnCache } from "./turn-cache.ts";
 
-/** An index costs about 100 bytes for each turn; with this many open the rest is read anew when somebody asks. */
+/** An index takes about 100 bytes per turn; beyond this, transcripts are read again on demand. */
 const defaultMaxOpen = 64;
 
-/** Parsed turns of all transcripts together: some thousand turns, at most about 16 MB. */
+/** Parsed turns of all transcripts: some thousand turns, about 16 MB at most. */
 const maxCachedCharacters = 8_000_000;
 
-/** Paths that are remembered as told; with more the telling begins anew. */
+/** Paths that were logged once; cleared beyond this. */
 const maxForbidden = 1_000;
 
 /**
- * Reads transcripts, incrementally: a file that grew costs what it grew by, and memory is bounded by the number of turns, not
- * by their size. A last line without newline is not yet a line. Never throws for what a file holds.
+ * Reads transcripts incrementally: a file that grew costs only its new part, and memory is bounded by the number of turns. An unterminated
+ * last line does not count. Never throws for a file's content.
  */
 export interface Transcripts {
   /**
-   * @returns null when there is no such file, or one that this user may not read (the log says so).
-   * @throws PosternError `transcript_unreadable` when it cannot be read for another reason
+   * @returns null if there is no such file, or this user may not read it (which is logged)
+   * @throws PosternError `transcript_unreadable` for other failures
    */
   summary(path: string, format: string): Promise<TranscriptSummary | null>;
-  /** Turns may be shared with other callers: do not change them. @returns and throws as `summary`. */
+  /** Turns are shared with other callers and must not be changed. @returns and throws like `summary` */
   read(
     path: string,
     format: string,
     range: TurnRange,
   ): Promise<{ readonly summary: TranscriptSummary; readonly turns: readonly Turn[] } | null>;
-  /** Calls `listener` soon after the file changed (or appeared). Returns the unsubscribe function. */
+  /** Calls `listener` soon after the file changed or appeared. Returns the unsubscribe function. */
   watch(path: string, listener: () => void): () => void;
   close(): Promise<void>;
 }
 
-/** What {@link createTranscripts} needs. */
 export interface TranscriptsOptions {
   readonly formats: TranscriptFormats;
   readonly clock: Clock;
   readonly log: Log;
-  /** How many transcripts are kept indexed; the one that was used longest ago goes first. 64 by default. */
+  /** The number of indexed transcripts, least recently used first out; 64 by default. */
   readonly maxOpen?: number;
 }
 
-/** Reads the transcripts of all known formats. */
 export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpen }: TranscriptsOptions): Transcripts {
   const opened = new Map<string, OpenTranscript>();
   const cache = createTurnCache(maxCachedCharacters);
@@ -80,17 +78,17 @@ export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpe
     return transcript;
   }
 
-  /** Once for each file: a session is looked at again and again. */
-  function tellForbidden(path: string): void {
+  /** Logs each path once. */
+  function warnForbidden(path: string): void {
     if (forbidden.has(path)) return;
     if (forbidden.size >= maxForbidden) forbidden.clear();
     forbidden.add(path);
-    log.warn({ path }, "a transcript may not be read by this user");
+    log.warn({ path }, "no permission to read a transcript");
   }
 
   async function open(path: string, { database, withEarlierParts }: TranscriptFormat): Promise<LineSource | null> {
     if (database !== undefined) return database.open(path);
-    const openFile = (at: string): Promise<LineSource | null> => openLineSource(at, () => tellForbidden(at));
+    const openFile = (at: string): Promise<LineSource | null> => openLineSource(at, () => warnForbidden(at));
     const own = await openFile(path);
     if (own === null || withEarlierParts === undefined) return own;
     try {
@@ -101,7 +99,7 @@ export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpe
     }
   }
 
-  /** One at a time for each file: who comes while it is scanned waits and then finds it scanned. */
+  /** One call per file at a time: later ones find it scanned. */
   function withTranscript<T>(
     path: string,
     format: string,
@@ -118,7 +116,7 @@ export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpe
         const began = clock.now();
         const scanned = await transcript.refresh(source);
         if (scanned > 16 * 1024 * 1024)
-          log.debug({ bytes: scanned, ms: clock.now() - began }, "a long transcript was scanned");
+          log.debug({ bytes: scanned, ms: clock.now() - began }, "scanned a long transcript");
         return await use(transcript, source);
       } finally {
         await source.close();

@@ -1,14 +1,14 @@
 import type { Block, Turn } from "../wire/turn.ts";
 import { cut, toolInput } from "./turn-parts.ts";
 
-/** Turns that will not change any more, kept parsed so that reading them again costs nothing. */
+/** Parsed turns that no longer change. */
 export interface TurnCache {
   get(key: string): Turn | undefined;
   put(key: string, turn: Turn): void;
   clear(): void;
 }
 
-/** Keeps at most `maxCharacters` of turns; the ones that were used longest ago go first. */
+/** Keeps at most `maxCharacters` of turns, least recently used first out. */
 export function createTurnCache(maxCharacters: number): TurnCache {
   const kept = new Map<string, { readonly turn: Turn; readonly characters: number }>();
   let characters = 0;
@@ -44,10 +44,10 @@ export function createTurnCache(maxCharacters: number): TurnCache {
   };
 }
 
-/** Turns are never changed, and the same ones are read again and again. */
+/** Turns are immutable. */
 const sizes = new WeakMap<Turn, number>();
 
-/** About how many characters a turn holds. */
+/** The approximate number of characters in a turn. */
 export function sizeOfTurn(turn: Turn): number {
   const known = sizes.get(turn);
   if (known !== undefined) return known;
@@ -62,25 +62,24 @@ export function sizeOfTurn(turn: Turn): number {
   return size;
 }
 
-/** The newest turns of an answer are whole up to here. */
+/** The newest turns of an answer are complete up to here. */
 const wholeCharacters = 16_000_000;
-/** Then what tools took and gave is shown by its beginning, up to here; what is older still is a line of text. */
+/** Older ones have shortened tool calls up to here, and are one line of text beyond. */
 const shortCharacters = 24_000_000;
 const shortPartCharacters = 1_000;
 
-/** Keeps an answer of many long turns within bounds: it would fill the memory of who makes it, and of who gets it. */
+/** Bounds an answer with many long turns. */
 interface AnswerBudget {
-  /** The turn, as much of it as there is room for. Give the newest turn first. */
+  /** The turn, as much of it as fits. Pass the newest turn first. */
   fit(turn: Turn): Turn;
 }
 
-/** A budget for one answer. */
 export function createAnswerBudget(): AnswerBudget {
   let characters = 0;
   return {
     fit(turn) {
       const size = sizeOfTurn(turn);
-      // The newest turn has a limit of its own.
+      // The newest turn has its own limit.
       if (characters === 0 || characters + size <= wholeCharacters) {
         characters += size;
         return turn;
@@ -96,7 +95,7 @@ export function createAnswerBudget(): AnswerBudget {
   };
 }
 
-/** That there were pictures, without them. */
+/** Keeps the images' types, without their data. */
 function withoutData(turn: Turn): Turn {
   return turn.images === undefined ? turn : { ...turn, images: turn.images.map((image) => ({ ...image, data: null })) };
 }
@@ -115,7 +114,7 @@ function shortened(block: Block): Block {
 
 function asOneLine(turn: Turn): Turn {
   const { images: _left, ...rest } = turn;
-  const note = `(${turn.blocks.length} blocks are left out: too much was asked for at once)`;
+  const note = `(${turn.blocks.length} blocks omitted: too much was requested at once)`;
   const text = cut(turn.text, shortPartCharacters);
   return { ...rest, text, blocks: [{ type: "text", text: text === "" ? note : `${text}… ${note}` }] };
 }

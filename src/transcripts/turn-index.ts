@@ -5,27 +5,26 @@ import { cut } from "./turn-parts.ts";
 
 const textSchema = z.string().nullable();
 
-/** The form in which a transcript holds messages, oldest first: versions of one agent differ. */
+/** The form of messages in a transcript, oldest first; it differs between an agent's versions. */
 export const messageFormSchema = z.enum(["responses", "events", "items"]);
 
-/** @see messageFormSchema */
 export type MessageForm = z.infer<typeof messageFormSchema>;
 
-/** Where a turn begins. Its lines go on to the next mark; of a user turn only the first line counts. */
+/** The start of a turn. Its lines extend to the next mark; a user turn has only the first line. */
 export const markSchema = z.object({
   role: z.enum(["user", "assistant"]),
   /** Offset of its first line. */
   start: z.int(),
   /** Bytes of its first line, without the newline. */
   firstLineBytes: z.int(),
-  /** What was known when an assistant turn began and its own lines do not say. */
+  /** What was known when an assistant turn started and its own lines do not say. */
   before: z
     .object({
       agentSessionId: textSchema,
       model: textSchema,
-      /** The newest form of messages that the file had so far. */
+      /** The newest form of messages so far. */
       form: messageFormSchema,
-      /** The session's token total: a repeated count is known by it. */
+      /** The session's token total, to detect a repeated count. */
       totalTokens: z.number().nullable(),
     })
     .exactOptional(),
@@ -33,10 +32,9 @@ export const markSchema = z.object({
   interrupted: z.literal(true).exactOptional(),
 });
 
-/** @see markSchema */
 export type TurnMark = Readonly<z.infer<typeof markSchema>>;
 
-/** How the last turn of a transcript stands, as far as its lines say. */
+/** The state of a transcript's last turn. */
 const turnStateSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.enum(["none", "open", "ended", "aborted"]) }),
   z.object({
@@ -44,18 +42,16 @@ const turnStateSchema = z.discriminatedUnion("kind", [
     message: z.string(),
     /** What has to happen before another turn can succeed. */
     needs: z.enum(["login", "limit_reset"]).exactOptional(),
-    /** When the limit that was reached ends, where the agent says so. */
+    /** When the limit resets, if known. */
     resetsAt: z.string().exactOptional(),
   }),
 ]);
 
-/** @see turnStateSchema */
 export type TurnState = Readonly<z.infer<typeof turnStateSchema>>;
 
-/** What has to happen before another turn can succeed: a log-in, or the end of a limit. */
+/** What has to happen before another turn can succeed: a login, or the reset of a limit. */
 export type FailureNeeds = "login" | "limit_reset";
 
-/** A turn that failed, with what the agent says of the reason. */
 export function failedTurn(
   message: string,
   { needs, resetsAt }: { readonly needs?: FailureNeeds | undefined; readonly resetsAt?: string | null } = {},
@@ -68,27 +64,26 @@ export function failedTurn(
   };
 }
 
-/** What the lines say besides the turns. */
+/** Facts besides the turns. */
 const factsSchema = z.object({
   agentSessionId: textSchema,
   cwd: textSchema,
   branch: textSchema,
   model: textSchema,
-  /** The title that the agent gave. */
+  /** The agent's title. */
   ownTitle: textSchema,
-  /** Its beginning. */
+  /** Its start. */
   firstPrompt: textSchema,
   createdAt: textSchema,
   updatedAt: textSchema,
   lastTurn: turnStateSchema,
-  /** Lines so far that may say something of a turn. */
+  /** Number of lines so far that may belong to a turn. */
   turnLines: z.int(),
 });
 
-/** @see factsSchema */
 export type TranscriptFacts = z.infer<typeof factsSchema>;
 
-/** What every format's indexer knows between two lines: the newest turns, how many there were before them, and the facts. */
+/** The saved state of any indexer: the newest marks, the number of turns before them, and the facts. */
 export const savedIndexerSchema = z.looseObject({
   format: z.string(),
   turnsBefore: z.int(),
@@ -96,23 +91,23 @@ export const savedIndexerSchema = z.looseObject({
   facts: factsSchema,
 });
 
-/** The state of an indexer, saved so that another one can continue; about a kilobyte as JSON. Each format extends it. */
+/** The saved state of an indexer, to continue later; about a kilobyte of JSON. Each format extends it. */
 export type SavedIndexer = z.infer<typeof savedIndexerSchema>;
 
 /**
- * Finds the turns of a transcript, line by line in file order. It parses only lines that may begin a turn, and the last line that says
- * something before each `pause`; of all others a few bytes are enough.
+ * Finds the turns of a transcript, line by line. It parses only lines that may start a turn, and the last relevant line before each
+ * `pause`; for others the first bytes are enough.
  */
 export interface TurnIndexer {
   readonly marks: readonly TurnMark[];
-  /** Turns in front of the first mark: 0, except for an indexer that continues where another one stood. */
+  /** The number of turns before the first mark: 0 unless it continues a saved state. */
   readonly turnsBefore: number;
   readonly facts: Readonly<TranscriptFacts>;
-  /** @returns false when the line is no line of this format: to be counted as skipped. */
+  /** @returns false if the line is invalid, to be counted as skipped */
   line(bytes: Buffer, offset: number): boolean;
-  /** The bytes of the lines so far go away: parse what had been put off. */
+  /** The bytes of the lines so far become invalid: parse what is pending. */
   pause(): void;
-  /** What is needed to continue from here, right after a `pause`; null when that is too much to save. */
+  /** The state to continue from, right after a `pause`; null if it is too large. */
   save(): SavedIndexer | null;
 }
 
@@ -123,21 +118,21 @@ export interface TurnLog {
   readonly facts: TranscriptFacts;
   /** The role of the newest turn. */
   lastRole(): Turn["role"] | undefined;
-  /** Notes a prompt as the newest turn, and as open. `promptCharacters` of the first one are kept: a title is made of it. */
+  /** Adds a prompt as an open turn. `promptCharacters` of the first one are kept for a title. */
   prompt(mark: Omit<TurnMark, "role">, text: string): void;
   answer(mark: Omit<TurnMark, "role">): void;
-  /** Notes that the user stopped the newest turn. A prompt that was stopped before any answer stays as it was: it may have been read. */
+  /** Marks the newest turn as stopped by the user. A prompt that was stopped before any answer is unchanged: it may have been read. */
   interrupt(): void;
-  /** The time of a line that counts. */
+  /** Records the time of a line. */
   seen(time: string | null): void;
-  /** What every format saves: the facts, and these last marks. */
+  /** The common part of the saved state, with these last marks. */
   saved<Format extends string>(format: Format, kept?: readonly TurnMark[]): SavedIndexer & { readonly format: Format };
 }
 
-/** Enough of the first prompt to make a title of it. */
+/** Enough for a title. */
 const defaultPromptCharacters = 1_000;
 
-/** An empty log, or one that continues from what another one saved. */
+/** An empty log, or one that continues a saved state. */
 export function createTurnLog(from: SavedIndexer | null, { promptCharacters = defaultPromptCharacters } = {}): TurnLog {
   const marks: TurnMark[] = [...(from?.marks ?? [])];
   const turnsBefore = from?.turnsBefore ?? 0;
@@ -182,16 +177,14 @@ const noFacts: TranscriptFacts = {
   turnLines: 0,
 };
 
-/** Parses a line for `read`. @returns false when it cannot be parsed: to be counted as skipped */
+/** Parses a line for `read`. @returns false if it cannot be parsed, to be counted as skipped */
 export function readLine(bytes: Buffer, read: (line: Fields) => void): boolean {
   const line = parseLine(bytes);
   if (line !== null) read(line);
   return line !== null;
 }
 
-/**
- * Shows parsed lines, the newest first, until `read` returns true. For lines that were put off: only the last ones say something new.
- */
+/** Passes parsed lines, newest first, until `read` returns true. */
 export function readNewestFirst(lines: readonly Buffer[], read: (line: Fields) => boolean): void {
   for (const bytes of lines.toReversed()) {
     const line = parseLine(bytes);

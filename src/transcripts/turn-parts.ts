@@ -1,29 +1,29 @@
 import type { Block, ToolResult, Turn, TurnImage, Usage } from "../wire/turn.ts";
 
-/** A tool's result is cut here: enough to read on, not enough to flood an answer. */
+/** A tool's result is cut here. */
 export const maxResultCharacters = 30_000;
-/** Strings in a tool's input are cut here: as long as a result. */
+/** Strings in a tool's input are cut here. */
 const maxInputCharacters = 30_000;
-/** Deeper input is not shown: nobody reads it, and it could overflow the stack of who writes it as JSON. */
+/** Deeper input is not shown: it could overflow the stack of a JSON serializer. */
 const maxInputDepth = 32;
-/** Members of one object or array of an input that are shown. */
+/** Members of an object or array in an input that are shown. */
 const maxInputMembers = 2_000;
-/** A turn over this is not returned in full: about what a very long day of an agent writes. */
+/** A longer turn is shown in part: about what an agent writes in a very long day. */
 const maxTurnCharacters = 8_000_000;
-/** What a result in a very long turn is cut to. */
+/** The length of results in a very long turn. */
 const lateResultCharacters = 1_000;
-/** A text is not cut shorter than this: it is left out then. */
+/** A text that would be cut shorter is left out. */
 const minCutCharacters = 1_000;
 const titleCharacters = 200;
 
-/** The first `limit` characters of `text`, never half of a surrogate pair. */
+/** The first `limit` characters, without half of a surrogate pair. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
 }
 
-/** A first message as a title: one line, no control characters, cut to 200 characters. */
+/** A message as a title: one line without control characters, up to 200 characters. */
 export function titleFrom(text: string): string | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const line = cut(text, 4 * titleCharacters)
@@ -32,20 +32,20 @@ export function titleFrom(text: string): string | null {
   return line === "" ? null : cut(line, titleCharacters);
 }
 
-/** A tool's result with its text cut to {@link maxResultCharacters}. */
+/** A tool's result, cut to {@link maxResultCharacters}. */
 export function toolResult(ok: boolean, text: string): ToolResult {
   const shown = cut(text, maxResultCharacters);
   return { ok, text: shown, truncated: shown.length < text.length };
 }
 
-/** A tool's input with long strings cut, so that one call cannot fill an answer. The cut is visible in the string. */
+/** A tool's input with long strings cut, and marked as cut. */
 export function toolInput(value: unknown, { depth = 0, maxCharacters = maxInputCharacters } = {}): unknown {
   if (typeof value === "string") {
     const shown = cut(value, maxCharacters);
     return shown.length < value.length ? `${shown}… (${value.length - shown.length} characters cut)` : value;
   }
   if (typeof value !== "object" || value === null) return value;
-  if (depth >= maxInputDepth) return "… (nested too deep)";
+  if (depth >= maxInputDepth) return "… (nested too deeply)";
   const inside = (member: unknown): unknown => toolInput(member, { depth: depth + 1, maxCharacters });
   if (Array.isArray(value)) return value.slice(0, maxInputMembers).map(inside);
   const members = Object.entries(value).slice(0, maxInputMembers);
@@ -54,28 +54,26 @@ export function toolInput(value: unknown, { depth = 0, maxCharacters = maxInputC
 
 type ToolCall = Extract<Block, { readonly type: "tool_call" }>;
 
-/** A turn under construction. Calls are known by id, so that a result finds its call and a call that is told twice is one block. */
+/** A turn under construction. Calls have ids: a result finds its call, and a repeated call is one block. */
 export interface TurnDraft {
   at: string | null;
   endedAt: string | null;
   model: string | null;
-  /** Pictures that belong to it. */
   images: readonly TurnImage[];
-  /** Of each answer of the model, by what it is known by: the last one that is set counts. */
+  /** Of each answer of the model, by its id; the last one set counts. */
   readonly usages: Map<string, Usage>;
   /** Adds text or thinking, unless it is empty. */
   addText(text: string | null, type?: "text" | "thinking"): void;
   add(block: Block): void;
-  /** Adds the call, or puts it in the place of the one with the same id, whose result it keeps when it has none. */
+  /** Adds the call, or replaces the one with the same id, keeping its result if there is no newer one. */
   putCall(call: Omit<ToolCall, "type">): void;
   hasCall(id: string): boolean;
-  /** Gives the call its result; without such a call nothing happens. The first result stays. */
+  /** Sets the call's result, if there is such a call without one. */
   resolve(id: string, result: ToolResult): void;
-  /** Takes a call out again. */
   dropCall(id: string): void;
-  /** Takes texts and thinking out again; calls stay. */
+  /** Removes texts and thinking; calls stay. */
   dropTexts(): void;
-  /** The timestamp of a line that belongs to the turn. */
+  /** The timestamp of a line of the turn. */
   touch(timestamp: string | null): void;
   build(index: number, role: Turn["role"]): Turn;
 }
@@ -84,7 +82,6 @@ function sizeOfCall(call: ToolCall): number {
   return (JSON.stringify(call.input)?.length ?? 0) + (call.result?.text.length ?? 0);
 }
 
-/** An empty {@link TurnDraft}. */
 export function createTurnDraft(): TurnDraft {
   const blocks: (Block | null)[] = [];
   const positionOfCall = new Map<string, number>();
@@ -97,7 +94,7 @@ export function createTurnDraft(): TurnDraft {
     return position !== undefined && block?.type === "tool_call" ? { position, call: block } : null;
   }
 
-  /** A turn may hold thousands of results: past half of the limit each keeps only its beginning. */
+  /** A turn may have thousands of results: past half of the limit each is shortened. */
   function fitted<Result extends ToolResult | null>(result: Result): Result | ToolResult {
     if (result === null || characters <= maxTurnCharacters / 2 || result.text.length <= lateResultCharacters)
       return result;
@@ -166,7 +163,7 @@ export function createTurnDraft(): TurnDraft {
     build(index, role) {
       const shown = blocks.filter((block) => block !== null);
       if (leftOut > 0)
-        shown.push({ type: "text", text: `(${leftOut} more blocks: this turn is too long to be shown in full)` });
+        shown.push({ type: "text", text: `(${leftOut} more blocks omitted: this turn is too long to show in full)` });
       const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
       const { at, endedAt, model, images } = draft;
       const turn = { index, role, at, endedAt, text, blocks: shown, model, usage: sumOf(draft.usages) };
@@ -176,7 +173,6 @@ export function createTurnDraft(): TurnDraft {
   return draft;
 }
 
-/** Null when there is none. */
 function sumOf(usages: ReadonlyMap<string, Usage>): Usage | null {
   if (usages.size === 0) return null;
   const total = (key: keyof Usage): number =>
@@ -188,24 +184,24 @@ function sumOf(usages: ReadonlyMap<string, Usage>): Usage | null {
   };
 }
 
-/** Characters of base64 that an answer holds of one picture: 1.5 MB, a screenshot of a large display. */
+/** Characters of base64 per image: 1.5 MB, a screenshot of a large display. */
 const maxImageCharacters = 2_000_000;
-/** And of all pictures of a prompt. */
+/** Of all images of a prompt. */
 const maxImagesCharacters = 6_000_000;
-/** Further ones are left out. */
+/** Further images are left out. */
 const maxImages = 20;
 
-/** What pictures begin with, by their type. Nothing else is a picture, whatever a transcript calls it: SVG holds scripts. */
+/** File signatures by type. Nothing else is an image, whatever a transcript calls it: SVG can contain scripts. */
 const beginnings = [
   ["image/png", /^\x89PNG\r\n\x1a\n/],
   ["image/jpeg", /^\xff\xd8\xff/],
   ["image/gif", /^GIF8[79]a/],
   ["image/webp", /^RIFF[^]{4}WEBP/],
 ] as const;
-/** Base64 characters of the longest beginning. */
+/** Base64 characters of the longest signature. */
 const beginningCharacters = 24;
 
-/** A picture by its content; null when it is none that a browser may show. */
+/** An image by its content; null for a type that a browser should not show. */
 function imageOf(base64: string): TurnImage | null {
   const head = Buffer.from(base64.slice(0, beginningCharacters), "base64").toString("latin1");
   const mediaType = beginnings.find(([, begins]) => begins.test(head))?.[0];
@@ -217,7 +213,7 @@ function isBase64(text: string): boolean {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 }
 
-/** The pictures of a prompt, each as base64; what a browser may not show, and what is too much, is left out. */
+/** The images of a prompt as base64, without unsupported and excess ones. */
 export function imagesOf(found: readonly (string | null)[]): readonly TurnImage[] {
   let characters = 0;
   const given = found.filter((base64) => base64 !== null);

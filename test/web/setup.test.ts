@@ -124,7 +124,7 @@ test("on a phone: a key stands for the log-in, another program is chosen by its 
   await page.getByRole("button", { name: "Choose another program" }).click();
   await page.getByLabel("Program path").fill("/code/no/such/program");
   await page.getByRole("button", { name: "Use it" }).click();
-  await page.getByRole("alert").getByText("/code/no/such/program is no program that can be run").waitFor();
+  await page.getByRole("alert").getByText("/code/no/such/program is not an executable program").waitFor();
   visit.troubles(); // that it was refused, the browser itself tells as an error
   await page.getByLabel("Program path").fill(join(root, "elsewhere", "codex"));
   await page.getByRole("button", { name: "Use it" }).click();

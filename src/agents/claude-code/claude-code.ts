@@ -19,9 +19,8 @@ const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } 
 >;
 
 /**
- * What is asked of the agent's hooks: no more than a session's state needs, for the agent waits for each of them (a start of Node).
- * PreToolUse comes before PermissionRequest and says nothing more; Notification comes 6 s after a question and 60 s after a Stop,
- * and never after Esc.
+ * Only what a session's state needs, since the agent waits for each hook (a start of Node). PreToolUse comes before PermissionRequest and
+ * adds nothing; Notification comes 6 s after a question and 60 s after a Stop, and never after Esc.
  */
 const hookEvents = [
   "SessionStart",
@@ -34,7 +33,7 @@ const hookEvents = [
   "SessionEnd",
 ];
 const hookTimeoutSeconds = 10;
-// Shorter than any paste that was seen wrapped.
+// Shorter than any paste that was wrapped.
 const longestExactPaste = 200;
 
 /** Claude Code, as measured with 2.1.329. */
@@ -58,7 +57,7 @@ export const claudeCode: AgentTemplate = {
     "CLAUDE_CODE_SSE_PORT",
     "CLAUDE_CODE_TOOL_USE_ID",
     "AI_AGENT",
-    // What the launch of the agent around the gateway has set was meant for that agent.
+    // Set by the launch around the gateway, for that agent.
     "CLAUDE_CODE_SANDBOXED",
   ],
   idRegime: "assigned",
@@ -70,8 +69,8 @@ export const claudeCode: AgentTemplate = {
   commandWords: ["exit", "quit", ":q", ":q!", ":wq", ":wq!"],
   readsMentions: true,
   accepts: { model: true, systemPrompt: "file", prompt: true },
-  // A paste that is long or has several lines reaches the model wrapped in <pasted_content>, with a warning that it may not be the
-  // user's own words, and tabs become spaces (measured).
+  // Longer pastes and those with several lines reach the model inside <pasted_content>, with a warning that they may not be the user's own
+  // words; tabs become spaces (measured).
   paste: {
     bracketed: true,
     enterDelayMs: 150,
@@ -99,7 +98,6 @@ export const claudeCode: AgentTemplate = {
   transcriptPlaces: (env) => [{ root: join(configDir(env), "projects"), names: [/./, uuidFile("", ["jsonl"])] }],
   findTranscript: (agentSessionId, env) => findInProjectFolders(join(configDir(env), "projects"), agentSessionId),
   canResume: hasMessages,
-  // The id was assigned: there is nothing to find out.
   discoverSessionId: async ({ pid, env }) => (await liveClaudeState(sessionsDir(env), pid))?.sessionId ?? null,
   async externalHolder(agentSessionId, env) {
     return (await claudeSessions(sessionsDir(env))).get(agentSessionId) ?? null;
@@ -153,7 +151,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     "--permission-mode",
     modes[request.permissionMode],
   ];
-  // With "=", so that no value is ever read as a flag.
+  // With "=", so that no value is read as a flag.
   if (request.model !== null) argv.push(`--model=${request.model}`);
   if (request.systemPrompt !== null) {
     const promptFile = join(request.launchDir, "system-prompt.txt");
@@ -164,12 +162,12 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return { argv, env: { ...unlessSet(quiet, request.env), ...(await answerFirstRunDialogs(request)) } };
 }
 
-// Measured: what an agent writes before the first prompt is 1 KB; a larger file holds more than that.
+// Before the first prompt an agent writes 1 KB (measured); a larger file holds more than metadata.
 const maxMetadataBytes = 1024 * 1024;
 
 /**
- * Whether a transcript holds a message. An agent that was killed before it wrote the first one leaves lines of metadata, with which
- * `--resume` ends with "No conversation found" and `--session-id` with "already in use" (2.1.329).
+ * Whether a transcript holds a message. If the agent was killed before writing one, only metadata is there: `--resume` then ends with "No
+ * conversation found", and `--session-id` with "already in use" (2.1.329).
  */
 async function hasMessages(transcriptPath: string): Promise<boolean> {
   const text = await readSmallFile(transcriptPath, maxMetadataBytes);
@@ -189,7 +187,7 @@ async function settings(request: LaunchRequest): Promise<unknown> {
   };
 }
 
-/** Tools that are answers of the person, asked for like a permission (measured). */
+/** Tools that ask the person for an answer, like a permission (measured). */
 const askingTools: Readonly<Record<string, "question" | "plan">> = {
   AskUserQuestion: "question",
   ExitPlanMode: "plan",
@@ -216,13 +214,13 @@ function toEvent(payload: HookPayload): HookEvent | null {
 
 const tasksSchema = z.array(z.looseObject({ type: z.string(), status: z.string() }));
 
-/** A command in the background goes on without the agent; a sub-agent does not. */
+/** Commands in the background continue without the agent; sub-agents do not. */
 function runsSubagents(payload: HookPayload): boolean {
   const tasks = tasksSchema.safeParse(payload["background_tasks"]).data ?? [];
   return tasks.some(({ type, status }) => type === "subagent" && status === "running");
 }
 
-/** `error` is a code of a closed list, the message is what the person sees on the screen (measured). */
+/** `error` is one of a fixed list of codes; the message is what the screen shows (measured). */
 function turnFailed(payload: HookPayload): HookEvent {
   const code = textField(payload, "error");
   const message = textField(payload, "last_assistant_message") || code;
@@ -231,8 +229,8 @@ function turnFailed(payload: HookPayload): HookEvent {
 }
 
 /**
- * The rows between two rules of which the first begins with the prompt sign, out of `from` (the same screen, another form of it); a
- * dialog's choices are indented, and past prompts have no rules.
+ * The rows of `from` (the same screen, in another form) between two rules, the first of which starts with the prompt sign. Choices of
+ * dialogs are indented, and earlier prompts have no rules.
  */
 function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
   const isRule = (line: string | undefined): boolean => /^─{8,}/.test(line ?? "");

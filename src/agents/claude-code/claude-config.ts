@@ -11,24 +11,23 @@ import { agentError } from "../errors.ts";
 import type { Environment } from "../template.ts";
 
 const configSchema = z.record(z.string(), z.unknown());
-/** What Claude Code keeps in its `.claude.json`. */
+/** The content of `.claude.json`. */
 export type ClaudeConfig = z.infer<typeof configSchema>;
 
-// Claude Code itself takes a folder `<file>.lock` while it writes (the proper-lockfile convention: ten seconds without an update
-// of its time make it stale, and one is left behind by every short command).
+// Claude Code locks with a folder `<file>.lock` (proper-lockfile: stale after ten seconds without an update). Every short command leaves
+// one behind.
 const staleLockMs = 10_000;
 const lockWaitMs = 3_000;
 const lockPollMs = 20;
 const maxAttempts = 20;
-/** Claude Code keeps pasted text in it: some have tens of megabytes. */
+/** Claude Code keeps pasted text in it: tens of megabytes for some users. */
 const maxConfigBytes = 64 * 1024 * 1024;
 const writers = createKeyedLock();
 
 /**
- * Changes Claude Code's own state file: read again under its lock right before the write, merged by `change`, put in place at once.
- * Nothing is written when `change` changes nothing. A link stays a link; a file that is no JSON object is left as it is.
- *
- * @throws PosternError `agent_start_failed` when the file cannot be read as a JSON object
+ * Changes Claude Code's state file: reads it under its lock, applies `change`, and replaces it atomically. Writes nothing if `change`
+ * changes nothing. Links are kept.
+ * @throws PosternError `agent_start_failed` if the file is not a JSON object
  */
 export function changeClaudeConfig(path: string, change: (config: ClaudeConfig) => ClaudeConfig): Promise<void> {
   return writers.run(path, async () => {
@@ -41,11 +40,14 @@ export function changeClaudeConfig(path: string, change: (config: ClaudeConfig) 
     } finally {
       await unlock();
     }
-    throw agentError("agent_start_failed", `Cannot prepare claude-code: ${path} is being written without a pause.`);
+    throw agentError(
+      "agent_start_failed",
+      `Cannot start claude-code: ${path} is being written continuously. Try again.`,
+    );
   });
 }
 
-/** @returns false when the file was written between our look and our write: Claude Code itself does so without its lock at times */
+/** @returns false if the file was written in the meantime: Claude Code sometimes writes without its lock */
 async function tryChange(path: string, change: (config: ClaudeConfig) => ClaudeConfig): Promise<boolean> {
   const { config, target, mode, state } = await readConfig(path);
   const changed = change(config);
@@ -59,7 +61,7 @@ async function tryChange(path: string, change: (config: ClaudeConfig) => ClaudeC
   return true;
 }
 
-/** Differs whenever the file was written or replaced; null when there is none. */
+/** Changes whenever the file is written or replaced; null if there is none. */
 async function fileState(path: string): Promise<string | null> {
   try {
     const { ino, size, mtimeNs } = await stat(path, { bigint: true });
@@ -71,8 +73,8 @@ async function fileState(path: string): Promise<string | null> {
 }
 
 /**
- * The state file as it is now; empty when there is none.
- * @throws PosternError `agent_start_failed` when the file cannot be read as a JSON object
+ * The state file; empty if there is none.
+ * @throws PosternError `agent_start_failed` if the file is not a JSON object
  */
 export async function readClaudeConfig(path: string): Promise<ClaudeConfig> {
   return (await readConfig(path)).config;
@@ -80,10 +82,10 @@ export async function readClaudeConfig(path: string): Promise<ClaudeConfig> {
 
 interface ReadConfig {
   readonly config: ClaudeConfig;
-  /** The file behind a link. */
+  /** The target of a link. */
   readonly target: string;
   readonly mode: number;
-  /** As it was before the content was read. */
+  /** From before the content was read. */
   readonly state: string | null;
 }
 
@@ -105,7 +107,7 @@ async function readConfig(path: string): Promise<ReadConfig> {
   if (!parsed.success) {
     throw agentError(
       "agent_start_failed",
-      `Cannot prepare claude-code: ${path} is not a JSON object, and Postern does not touch a file that it cannot read. Repair it by starting \`claude\` once.`,
+      `Cannot start claude-code: ${path} is not a JSON object, so Postern leaves it unchanged. Run \`claude\` once to repair it.`,
     );
   }
   return { config: parsed.data, target, mode, state };
@@ -116,23 +118,23 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // told by the caller, with the path
+    return undefined; // the caller reports it, with the path
   }
 }
 
-/** After the wait the write goes on without the lock: it replaces the file at once, and the window is one read long. */
+/** After the wait the write proceeds without the lock: it is atomic, and the window is one read long. */
 async function lock(path: string): Promise<() => Promise<void>> {
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
     try {
       await mkdir(path);
-      return () => rmdir(path).catch(() => undefined); // taken over as stale by somebody: theirs now
+      return () => rmdir(path).catch(() => undefined); // another process took it over as stale
     } catch (error) {
       if (!isErrno(error, "EEXIST")) throw error;
     }
     const age = await lockAge(path);
     if (age !== null && age > staleLockMs)
-      await rmdir(path).catch(() => undefined); // somebody else was faster
+      await rmdir(path).catch(() => undefined); // another process was faster
     else if (Date.now() > deadline) return async () => undefined;
     else await new Promise((resolve) => setTimeout(resolve, lockPollMs));
   }
@@ -147,7 +149,7 @@ async function lockAge(path: string): Promise<number | null> {
   }
 }
 
-/** What keeps Claude Code from calling home and from updating itself under a running session. */
+/** Keeps Claude Code from calling home and from updating itself during a session. */
 export const quiet: Environment = {
   DISABLE_TELEMETRY: "1",
   DISABLE_AUTOUPDATER: "1",
@@ -156,17 +158,16 @@ export const quiet: Environment = {
   CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",
 };
 
-/** The variables that the environment leaves open. */
+/** The defaults that the environment does not set. */
 export function unlessSet(defaults: Environment, env: Environment): Environment {
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => env[name] === undefined));
 }
 
-/** Claude Code's state folder. */
 export function configDir(env: Environment): string {
   return env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] || homedir(), ".claude");
 }
 
-/** Claude Code's own rule: an older `.config.json` in its folder goes before `.claude.json`. */
+/** Like Claude Code: an older `.config.json` in its folder comes before `.claude.json`. */
 export async function configPath(env: Environment): Promise<string> {
   const older = join(configDir(env), ".config.json");
   try {
@@ -190,11 +191,10 @@ const decisionsSchema = z.looseObject({
 const projectsSchema = z.record(z.string(), decisionsSchema);
 
 /**
- * The servers that a repository's `.mcp.json` brings open a dialog at the start until somebody has decided on them. What the person
- * decided before stands; the others get the dialog's own default for this launch, which is to go on without them. A
- * repository's own settings decide only where the person once trusted it in Claude Code itself (its rule, measured).
- *
- * @returns the names to be disabled
+ * MCP servers of a repository's `.mcp.json` without a decision open a dialog at the start. Earlier decisions of the person stand; the other
+ * servers are disabled for this launch, which is the dialog's default. A repository's own settings count only if the person trusted it in
+ * Claude Code (measured).
+ * @returns the servers to disable
  */
 export async function undecidedMcpServers(
   dir: string,
@@ -232,7 +232,7 @@ function* ancestors(dir: string): Generator<string> {
   }
 }
 
-/** Null for a file that is missing, too large, or in another form: Claude Code judges it by itself. */
+/** Null for a file that is missing, too large or invalid: Claude Code reports it. */
 async function readJson<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema> | null> {
   try {
     const text = await readSmallFile(path, maxFileBytes);

@@ -27,7 +27,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 
-/** Reads `<config>/projects/<folder>/<id>.jsonl` as Claude Code 1.0 to 2.1 writes it. */
+/** Reads `<config>/projects/<folder>/<id>.jsonl` of Claude Code 1.0 to 2.1. */
 export const claudeFormat = createFormat({
   createIndexer: createClaudeIndexer,
   promptOf(line) {
@@ -35,7 +35,7 @@ export const claudeFormat = createFormat({
     return said.kind === "prompt" || said.kind === "command" ? said.text : readClaudeQueued(line);
   },
   picturesOf: (line) =>
-    // Of a message's content, or of a prompt that was queued.
+    // From a message's content, or from a queued prompt.
     [...listAt(fieldsAt(line, "message"), "content"), ...listAt(fieldsAt(line, "attachment"), "prompt")].map((part) =>
       part["type"] === "image" ? stringAt(fieldsAt(part, "source"), "data") : null,
     ),
@@ -57,7 +57,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
     if (model !== null && model !== "<synthetic>") {
       draft.model = model;
       const usage = usageOf(fieldsAt(message, "usage"));
-      // By message id: a message is several lines, and the last one knows best.
+      // By message id: a message has several lines, and the last one has the final count.
       if (usage !== null) draft.usages.set(stringAt(message, "id") ?? uuid ?? String(draft.usages.size), usage);
     }
     draft.addText(stringAt(message, "content"));
@@ -101,9 +101,8 @@ function usageOf(usage: Fields): Usage | null {
   };
 }
 
-/** More lines of one turn than this are not known again; a repeated one is then found twice. */
+/** Beyond this, a repeated line of a turn is collected twice. */
 const maxSeenLines = 10_000;
-/** A command is a word and its arguments. */
 const maxCommandCharacters = 4_000;
 
 function readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void {
@@ -136,7 +135,7 @@ function sayAnswer(bytes: Buffer, { seenLines }: CollectorMemory, turn: Collecto
 const peek = createPeek(["message", "content"]);
 const textType = Buffer.from('"text"');
 
-/** Whether the content is a string, or may have a block of text: thinking and calls are most lines, and are not parsed. */
+/** Whether the content may hold text. Most lines are thinking and calls, and are not parsed. */
 function mayHoldText(bytes: Buffer): boolean {
   let may = true;
   peek.members(bytes, 0, (key, message) => {

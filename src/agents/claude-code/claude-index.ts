@@ -30,7 +30,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 
-/** Enough of a command to make a title of it. */
+/** Enough for a title. */
 const commandCharacters = 1_000;
 
 const textSchema = z.string().nullable();
@@ -41,18 +41,18 @@ const savedSchema = savedIndexerSchema.extend({
   command: z.object({ mark: markSchema, text: z.string() }).nullable(),
 });
 
-/** Lines that say nothing of a turn. */
-const beside: ReadonlySet<ClaudeLineKind> = new Set(["title", "command_end", "other", "unreadable"]);
+/** Lines that do not belong to a turn. */
+const notOfTurns: ReadonlySet<ClaudeLineKind> = new Set(["title", "command_end", "other", "unreadable"]);
 
-/** Finds turns and facts in a transcript of Claude Code, from its beginning or from where another one stood. */
+/** Finds turns and facts in a transcript of Claude Code, from its start or from a saved state. */
 export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from);
   const { marks, facts } = log;
   const titles = { ...(from?.titles ?? { custom: null, ai: null, summary: null }) };
-  /** A command of the user that becomes a turn if the model answers it. */
+  /** A command of the user, which becomes a turn if the model answers it. */
   let command: { readonly mark: TurnMark; readonly text: string } | null = from?.command ?? null;
-  /** Assistant lines and tool results since the last pause, not parsed: only the last readable ones say something new. */
+  /** Unparsed assistant lines and tool results since the last pause: only the last readable ones matter. */
   let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer; readonly line?: Fields }[] = [];
 
   function beginUser(mark: Omit<TurnMark, "role">, text: string): void {
@@ -83,7 +83,7 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
   }
 
   function firstAnswer(line: Fields, bytes: Buffer, offset: number): void {
-    if (isClaudeFiller(line)) settleOpen("aborted"); // a resumed session says that the turn before it never ended
+    if (isClaudeFiller(line)) settleOpen("aborted"); // a resumed session records that the previous turn never ended
     if (!isClaudeAnswer(line)) return;
     settle();
     if (command !== null) beginUser(command.mark, command.text);
@@ -103,11 +103,11 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
     facts.agentSessionId ??= stringAt(line, "sessionId");
     facts.cwd ??= pathAt(line, "cwd");
     const branch = stringAt(line, "gitBranch");
-    if (branch !== null && branch !== "") facts.branch = branch === "HEAD" ? null : branch; // `HEAD`: on no branch
+    if (branch !== null && branch !== "") facts.branch = branch === "HEAD" ? null : branch; // `HEAD`: no branch
     log.seen(timeOf(line));
   }
 
-  /** Reads the put-off lines from the end until state, time and model are known, as if each had been read in its turn. */
+  /** Parses the pending lines from the end until state, time and model are known. */
   function settle(): void {
     const lines = putOff;
     putOff = [];
@@ -147,7 +147,7 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
     }),
     line(bytes, offset) {
       const kind = claudeLineKind(bytes);
-      if (!beside.has(kind)) facts.turnLines++;
+      if (!notOfTurns.has(kind)) facts.turnLines++;
       const mark = (): TurnMark => ({ role: "user", start: offset, firstLineBytes: bytes.length });
       switch (kind) {
         case "user":
@@ -186,9 +186,8 @@ function modelOf(line: Fields): string | null {
 }
 
 /**
- * How the turn stands after this assistant line. Each block of a message is a line of its own, and in recent versions all of them
- * carry the message's stop reason: a message that ends the turn continues after its thinking. Older versions write no stop reason; then
- * text ends the turn and a tool call does not.
+ * The turn's state after this assistant line. Each block of a message has its own line, and in recent versions all carry the message's stop
+ * reason: such a message continues after its thinking. Without a stop reason (older versions), text ends the turn and a tool call does not.
  */
 function stateAfter(line: Fields): TurnState {
   const message = fieldsAt(line, "message");

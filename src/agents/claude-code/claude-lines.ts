@@ -15,8 +15,8 @@ import {
 } from "../../transcripts/index.ts";
 
 /**
- * What a line of Claude Code is, told by its first bytes. `user` may be a prompt and has to be parsed to know; `other` is nothing
- * for turns or facts; `unreadable` is no line of JSON.
+ * The kind of a line, from its first bytes. `user` may be a prompt and has to be parsed; `other` has no turns or facts; `unreadable` is not
+ * JSON.
  */
 export type ClaudeLineKind =
   | "user"
@@ -35,7 +35,7 @@ const peek = createPeek([
   ...["turn_duration", "local_command", "queued_command", "tool_result"],
 ]);
 
-/** Tells the kind of a line without parsing it. */
+/** The kind of a line, without parsing it. */
 export function claudeLineKind(line: Buffer): ClaudeLineKind {
   let kind: ClaudeLineKind = "other";
   let type: string | null = null;
@@ -85,20 +85,17 @@ function kindOfMessage(line: Buffer, message: number, role: string): ClaudeLineK
   return kind;
 }
 
-/** What a parsed user line is. */
+/** The content of a user line. */
 export type ClaudeUserLine =
   | { readonly kind: "prompt"; readonly text: string }
-  /** A command or shell line of the user: a prompt only when the model answers it. */
+  /** A command or shell line of the user: a prompt only if the model answers it. */
   | { readonly kind: "command"; readonly text: string }
   /** The output of a command that ran without the model. */
   | { readonly kind: "command_end" }
   | { readonly kind: "interrupted" }
   | { readonly kind: "none" };
 
-/**
- * Where a message that Claude Code put into the user's mouth says that it comes from. Everything else (`human`, `channel`, none in
- * older versions) is a person.
- */
+/** Origins of user messages that Claude Code wrote. All others (`human`, `channel`, none in older versions) are a person's. */
 const madeByAgent = new Set([
   "agent-loop",
   "auto-continuation",
@@ -108,7 +105,7 @@ const madeByAgent = new Set([
   "task-notification",
 ]);
 
-/** Text that Claude Code writes as the user, recognised by how it begins; recent versions mark what a person typed. */
+/** The openings of user messages that Claude Code wrote; recent versions mark what a person typed. */
 const injected = [
   "<local-command-caveat>",
   "<bash-stdout>",
@@ -120,7 +117,6 @@ const injected = [
   "This session is being continued from a previous conversation that ran out of context.",
 ];
 
-/** Reads a user line: what the user said, if it is the user who speaks. */
 export function readClaudeUser(line: Fields): ClaudeUserLine {
   if (line["type"] !== "user" || line["isMeta"] === true || line["isSidechain"] === true) return { kind: "none" };
   if (line["isCompactSummary"] === true || line["isVisibleInTranscriptOnly"] === true) return { kind: "none" };
@@ -140,7 +136,7 @@ export function readClaudeUser(line: Fields): ClaudeUserLine {
   return command === null ? { kind: "prompt", text: unwrapped(line, text) } : { kind: "command", text: command };
 }
 
-/** Reads a prompt that was queued while the agent worked and then given to it in mid-turn. */
+/** A prompt that was queued while the agent worked and given to it during the turn; null for other attachments. */
 export function readClaudeQueued(line: Fields): string | null {
   const attachment = fieldsAt(line, "attachment");
   if (line["isSidechain"] === true || line["isMeta"] === true || attachment["isMeta"] === true) return null;
@@ -151,8 +147,8 @@ export function readClaudeQueued(line: Fields): string | null {
 }
 
 /**
- * What the user pasted, without the tags that Claude Code puts around a long paste. They carry the first four hex digits of the
- * SHA-256 of the session id, so that only real ones are taken off.
+ * The text without the tags around long pastes. They carry the first four hex digits of the SHA-256 of the session id, so only real ones
+ * are removed.
  */
 function unwrapped(line: Fields, text: string): string {
   if (!text.includes("<pasted_content id=")) return text;
@@ -170,10 +166,10 @@ function unwrapped(line: Fields, text: string): string {
   }
 }
 
-/** What an editor or Claude Code itself puts beside the words of the user, each in a block of its own. */
+/** Added to the user's text by editors or Claude Code, each in its own block. */
 const editorContext = /^\s*<(ide_\w+|system-reminder)>[^]*<\/\1>\s*$/;
 
-/** The text of a message content; images alone give `[image]`; null when there is nothing. */
+/** The text of a message's content; `[image]` for images alone; null if empty. */
 export function claudeText(content: unknown): string | null {
   if (typeof content === "string") return content === "" ? null : content;
   if (!Array.isArray(content)) return null;
@@ -185,13 +181,13 @@ export function claudeText(content: unknown): string | null {
   return blocks.some((block) => block["type"] === "image" || block["type"] === "document") ? "[image]" : null;
 }
 
-/** Whether an assistant line belongs to the conversation: no side chain, no filler. */
+/** Whether an assistant line belongs to the conversation: not a side chain or filler. */
 export function isClaudeAnswer(line: Fields): boolean {
   if (line["type"] !== "assistant" || line["isSidechain"] === true || line["isMeta"] === true) return false;
   return !isClaudeFiller(line);
 }
 
-/** Whether this is the line that a resume writes behind a turn that was cut off. */
+/** Whether a resume wrote this line after an interrupted turn. */
 export function isClaudeFiller(line: Fields): boolean {
   const message = fieldsAt(line, "message");
   if (message["model"] !== "<synthetic>" || line["isApiErrorMessage"] === true) return false;
@@ -202,7 +198,7 @@ function isToolResult(content: unknown): boolean {
   return Array.isArray(content) && content.some((block) => isFields(block) && block["type"] === "tool_result");
 }
 
-/** `/name arguments` or `!command` from the tags in which Claude Code wraps them; null when it is plain text. */
+/** `/name arguments` or `!command` from Claude Code's tags around it; null for plain text. */
 function commandText(text: string): string | null {
   if (text.startsWith("<bash-input>")) return `!${tagged(text, "bash-input") ?? ""}`;
   if (!text.startsWith("<command-name>") && !text.startsWith("<command-message>")) return null;
@@ -228,7 +224,6 @@ export function claudeToolResults(
   });
 }
 
-/** The text of a tool result's content. */
 export function claudeResultText(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return isFields(content) ? (stringAt(content, "text") ?? "") : "";
@@ -242,7 +237,7 @@ export function claudeResultText(content: unknown): string {
 const loginErrors = ["authentication_failed", "oauth_org_not_allowed", "verification_required"];
 const limitErrors = ["rate_limit", "billing_error", "account_on_hold"];
 
-/** By the code that Claude Code gives a failed turn, in its hook and in its transcript (measured). */
+/** From the code of a failed turn, in its hook and in its transcript (measured). */
 export function claudeNeeds(code: unknown): FailureNeeds | undefined {
   if (typeof code !== "string") return undefined;
   if (loginErrors.includes(code)) return "login";
@@ -255,7 +250,7 @@ const claudeLineSchema = z.object({
   apiErrorParams: z.object({ rate_limit_info: claudeLimitSchema }).nullish().catch(null),
 });
 
-/** When the limit ends, as ISO 8601, by the line of a failed turn; null when Claude Code does not tell, as without a subscription. */
+/** When the limit resets, as ISO 8601, from the line of a failed turn; null if unknown, as without a subscription. */
 export function claudeResetsAt(line: unknown): string | null {
   const { data } = claudeLineSchema.safeParse(line);
   return isoSeconds(data?.quotaLimits?.resetsAt ?? data?.apiErrorParams?.rate_limit_info.resetsAt);

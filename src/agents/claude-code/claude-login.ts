@@ -15,12 +15,12 @@ import {
 
 const statusTimeoutMs = 10_000;
 
-/** What stands in for a log-in. */
+/** Variables that replace a login. */
 export const claudeKeyVariables = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 const authStatusSchema = z.looseObject({ loggedIn: z.boolean(), authMethod: z.string().optional() });
 
-/** `claude auth status` (0.4 s); null when this Claude Code does not tell. */
+/** `claude auth status` (0.4 s); null if unknown. */
 async function authStatus(binary: string, env: Environment): Promise<z.infer<typeof authStatusSchema> | null> {
   const { stdout } = await runCommand([binary, "auth", "status"], {
     env: { ...env, ...unlessSet(quiet, env) },
@@ -29,11 +29,11 @@ async function authStatus(binary: string, env: Environment): Promise<z.infer<typ
   try {
     return authStatusSchema.safeParse(JSON.parse(stdout)).data ?? null;
   } catch {
-    return null; // an older version, or it could not run: unknown
+    return null; // an older version, or it could not run
   }
 }
 
-/** A log-in goes before a key: both may be there. */
+/** A login comes before a key. */
 export async function loginState(binary: string, env: Environment): Promise<LoginState> {
   const isRejected = await isKeyRejected(env);
   const hasKey = claudeKeyVariables.some((name) => Boolean(env[name]) && !(name === "ANTHROPIC_API_KEY" && isRejected));
@@ -54,7 +54,7 @@ function keyTail(env: Environment): string {
   return (env["ANTHROPIC_API_KEY"] ?? "").slice(-20);
 }
 
-/** What the person has answered to "use this API key?"; null for a key that was never asked about, and for none. */
+/** The person's answer to "use this API key?"; null if there is none. */
 function keyAnswer(config: ClaudeConfig, tail: string): "approved" | "rejected" | null {
   const responses = keyResponses(config);
   return responses.rejected.includes(tail) ? "rejected" : responses.approved.includes(tail) ? "approved" : null;
@@ -66,11 +66,11 @@ function approved(config: ClaudeConfig, tail: string): unknown {
   return { ...responses, approved: [...responses.approved.filter((other) => other !== tail), tail] };
 }
 
-/** Whether the person has said no to the key that is set: Claude Code does not use it then. */
+/** Whether the person rejected the key that is set: then Claude Code does not use it. */
 async function isKeyRejected(env: Environment): Promise<boolean> {
   const tail = keyTail(env);
   if (tail === "") return false;
-  const config = await readClaudeConfig(await configPath(env)).catch(() => ({})); // not readable: its start says so
+  const config = await readClaudeConfig(await configPath(env)).catch(() => ({})); // unreadable: its start reports that
   return keyAnswer(config, tail) === "rejected";
 }
 
@@ -78,14 +78,14 @@ function keyResponses(config: ClaudeConfig): z.infer<typeof keyResponsesSchema> 
   return keyResponsesSchema.safeParse(config["customApiKeyResponses"]).data ?? { approved: [], rejected: [] };
 }
 
-/** Answers the first-run dialogs: on disk only what has no flag and no variable. Returns the variables. */
+/** Answers the first-run dialogs, on disk only if there is no flag or variable. Returns the variables. */
 export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Environment> {
   const path = await configPath(request.env);
   const variables: Record<string, string> = {};
-  // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back. It opens the
-  // folder and runs the repository's hooks, but does not let the repository's settings allow themselves commands (measured).
+  // Trust for this launch only, as the folder's registration can be revoked. It opens the folder and runs the repository's hooks, but does
+  // not let the repository's settings allow commands (measured).
   if (request.trustDir) variables["CLAUDE_CODE_SANDBOXED"] = "1";
-  // Without it the agent refuses its most permissive mode as root; the caller has asked for that mode.
+  // As root, the agent refuses its most permissive mode without it; the caller requested that mode.
   if (request.permissionMode === "all" && process.getuid?.() === 0) variables["IS_SANDBOX"] = "1";
   const key = await keyDecision(path, request);
   if (key === "keep_login") variables["ANTHROPIC_API_KEY"] = "";
@@ -99,8 +99,8 @@ export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Env
 }
 
 /**
- * What to do about "use this API key?": nothing when there is no key or the person has answered before; keep a log-in that is
- * there; else the key is the log-in.
+ * The answer to "use this API key?": nothing without a key or with an earlier answer; an existing login is kept; otherwise the key is
+ * approved.
  */
 async function keyDecision(path: string, request: LaunchRequest): Promise<"nothing" | "keep_login" | "approve"> {
   const tail = keyTail(request.env);
@@ -113,11 +113,11 @@ async function keyDecision(path: string, request: LaunchRequest): Promise<"nothi
 const known = new Map<string, boolean>();
 const maxKnown = 100;
 
-/** Without the key. Asked anew (0.4 s) when the account or the credentials changed. */
+/** Without the key. Cached until the account or the credentials change (0.4 s). */
 async function isLoggedIn({ binary, env }: LaunchRequest, account: unknown): Promise<boolean> {
   const { ANTHROPIC_API_KEY: _key, ...withoutKey } = env;
   const credentials = join(configDir(env), ".credentials.json");
-  const { mtimeMs } = await stat(credentials).catch(() => ({ mtimeMs: 0 })); // none here, or in the system's keychain
+  const { mtimeMs } = await stat(credentials).catch(() => ({ mtimeMs: 0 })); // none, or in the system's keychain
   const tokens = [env["ANTHROPIC_AUTH_TOKEN"], env["CLAUDE_CODE_OAUTH_TOKEN"]].map(Boolean);
   const question = JSON.stringify([binary, credentials, mtimeMs, account ?? null, tokens]);
   const before = known.get(question);

@@ -6,7 +6,7 @@ import { processRow } from "../../platform/process-table.ts";
 import { readSmallFile } from "../../platform/regular-file.ts";
 import type { ExternalHolder, ObservedActivity } from "../template.ts";
 
-/** `<config>/sessions/<pid>.json`: what a running Claude Code says of itself (measured). */
+/** `<config>/sessions/<pid>.json`, the state of a running Claude Code (measured). */
 const stateSchema = z.looseObject({
   pid: z.int().positive(),
   sessionId: z.string(),
@@ -14,16 +14,16 @@ const stateSchema = z.looseObject({
   statusUpdatedAt: z.number().optional(),
   /** With the status `waiting`: `permission prompt`, `input needed`, `dialog open`. */
   waitingFor: z.string().optional(),
-  /** The kernel's start time of the process, in clock ticks since boot (Linux). */
+  /** The process's start time in clock ticks since boot (Linux). */
   procStart: z.string().optional(),
 });
 
 type ClaudeState = z.infer<typeof stateSchema>;
 
-// One file for each running Claude Code, and stale ones of those that were killed.
+// One file per running Claude Code, and stale ones of killed processes.
 const maxStates = 5_000;
 
-/** What a state file says of its process; null for a word that is not known. */
+/** The activity in a state file; null if unknown. */
 export function claudeActivity({ status, waitingFor }: ClaudeState): ObservedActivity | null {
   switch (status) {
     case "busy":
@@ -38,7 +38,7 @@ export function claudeActivity({ status, waitingFor }: ClaudeState): ObservedAct
   }
 }
 
-/** The sessions whose state file was written by a process that lives. */
+/** The sessions whose state file belongs to a live process. */
 export async function claudeSessions(folder: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return [];
@@ -53,12 +53,12 @@ export async function claudeSessions(folder: string): Promise<ReadonlyMap<string
   );
 }
 
-/** Measured: less than 1 KB. An agent's child can put anything there. */
+/** Measured: less than 1 KB. An agent's child can write anything there. */
 const maxStateBytes = 256 * 1024;
 
-/** The state that process `pid` wrote; null when it wrote none, is gone, or has a successor with the same pid. */
+/** The state of process `pid`; null if it wrote none, is gone, or its pid was reused. */
 export async function liveClaudeState(folder: string, pid: number): Promise<ClaudeState | null> {
-  // Before the file: most are left behind by processes that were killed.
+  // Checked first: most files are left behind by killed processes.
   const row = processRow(pid);
   if (row === undefined || row.zombie) return null;
   const text = await readSmallFile(join(folder, `${pid}.json`), maxStateBytes);
@@ -75,6 +75,6 @@ function parseState(text: string): ClaudeState | null {
   try {
     return stateSchema.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    return null; // read in the middle of a write: the next look tells
+    return null; // half written: the next read gets it
   }
 }

@@ -12,30 +12,30 @@ import { readSmallFile } from "../../platform/regular-file.ts";
 import { agentError } from "../errors.ts";
 import type { Environment } from "../template.ts";
 
-/** As much of `config.toml` as a start needs. */
+/** The settings of `config.toml` that a start needs. */
 export interface CodexConfig {
-  /** Whether the person chose a provider or a place for the log-in: then nothing is added. */
+  /** The person chose a provider or credential store: then nothing is added. */
   readonly choosesProvider: boolean;
-  /** Where they said the vendor's API is. */
+  /** The configured address of the vendor's API. */
   readonly openAiUrl: string | null;
   readonly developerInstructions: string | null;
 }
 
 const maxConfigBytes = 1024 * 1024;
 
-/** Reads `config.toml`; one that does not parse is the person's to repair, and Codex says so on its screen. */
+/** Reads `config.toml`. If it is invalid, Codex reports that on its screen. */
 export async function readCodexConfig(home: string): Promise<CodexConfig> {
   const path = join(home, "config.toml");
   const config = await parsedConfig(path);
   if (config === null) {
-    const choosesProvider = await exists(path); // not readable: keep what it may say
+    const choosesProvider = await exists(path); // unreadable: keep what it may say
     return { choosesProvider, openAiUrl: null, developerInstructions: null };
   }
   const store = config["cli_auth_credentials_store"];
   const provider = config["model_provider"];
   return {
     choosesProvider:
-      (provider !== undefined && provider !== "openai") || // the built-in one needs a log-in, and there is none
+      (provider !== undefined && provider !== "openai") || // the built-in one needs a login, and there is none
       config["profile"] !== undefined ||
       config["oss_provider"] !== undefined ||
       (store !== undefined && store !== "file"),
@@ -49,7 +49,7 @@ async function parsedConfig(path: string): Promise<Readonly<Record<string, unkno
   try {
     return Buffer.isBuffer(bytes) ? parse(bytes.toString("utf8")) : null;
   } catch {
-    return null; // no TOML
+    return null; // not TOML
   }
 }
 
@@ -57,14 +57,14 @@ function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** The variables that Codex knows as API keys, the first one set is taken. */
+/** Codex's API key variables; the first one that is set is used. */
 export const codexKeyVariables = ["OPENAI_API_KEY", "CODEX_API_KEY"] as const;
 
 const openAiUrl = "https://api.openai.com/v1";
 
 /**
- * Codex's terminal reads no key variable by itself (measured). When one is set, nobody is logged in and no provider is chosen, a
- * provider for this launch alone makes the key work: nothing is written, nothing replaced.
+ * Codex's terminal reads no key variable (measured). If one is set, without a login or a chosen provider, a provider for this launch makes
+ * it work without writing anything.
  */
 export async function keyProviderArguments(
   home: string,
@@ -91,30 +91,30 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A TOML basic string. JSON's escapes are TOML's, but for DEL, which TOML wants escaped, and half surrogates, which it does not know. */
+/** A TOML basic string: JSON's escapes, plus DEL, and without lone surrogates. */
 export function tomlString(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007F");
 }
 
-/** A TOML inline table; the values are TOML already. */
+/** A TOML inline table of TOML values. */
 export function tomlTable(entries: readonly (readonly [key: string, value: string])[]): string {
   return `{${entries.map(([key, value]) => `${tomlString(key)}=${value}`).join(",")}}`;
 }
 
-/** What is asked of Codex's hooks; there is none after Esc or an API error, which the transcript tells. */
+/** There is no hook after Esc or an API error; the transcript has those. */
 const hookEvents = ["SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Stop", "SessionEnd"];
 const hookTimeoutSeconds = 10;
 const listTimeoutMs = 15_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 const maxCached = 100;
 
-/** The command that Codex calls, and how long it may take when it is asked for a permission. */
+/** The hook command, and how long it may wait for a permission. */
 export interface CodexHook {
   readonly command: string;
   readonly permissionTimeoutMs: number;
 }
 
-/** The hooks of one session as `-c` arguments. */
+/** A session's hooks as `-c` arguments. */
 function hookArguments({ command, permissionTimeoutMs }: CodexHook): readonly string[] {
   return hookEvents.flatMap((event) => {
     const timeout = event === "PermissionRequest" ? Math.ceil(permissionTimeoutMs / 1000) : hookTimeoutSeconds;
@@ -127,11 +127,9 @@ const cache = new Map<string, string>();
 const flights = createSingleFlight<string | null>();
 
 /**
- * The arguments that give a session Postern's hooks and the trust for exactly these: Codex itself is asked for the hash of each
- * (about 0.4 s, once for each version of the program), so no hook of the user's becomes trusted by it.
- *
- * A Codex that does not tell gets no hooks: it runs and is read by its transcript, or shows on its own screen why it cannot start.
- *
+ * The arguments for Postern's hooks and the trust in exactly these. Codex itself computes their hashes (about 0.4 s, once per version), so
+ * none of the user's hooks becomes trusted. If Codex does not answer, the session has no hooks and is read from its transcript, or its
+ * screen shows why it cannot start.
  * @throws PosternError `agent_binary_missing`
  */
 export async function trustedHookArguments(
@@ -140,7 +138,11 @@ export async function trustedHookArguments(
   env: Environment,
 ): Promise<readonly string[]> {
   const { mtimeMs, size } = await stat(binary).catch((cause: unknown) => {
-    throw agentError("agent_binary_missing", `Cannot start codex: ${binary} is gone.`, { cause });
+    throw agentError(
+      "agent_binary_missing",
+      `Cannot start codex: ${binary} no longer exists. Install it, or run \`postern coding setup\`.`,
+      { cause },
+    );
   });
   const key = JSON.stringify([binary, mtimeMs, size, hook.command, hook.permissionTimeoutMs]);
   const trust = cache.get(key) ?? (await flights(key, () => askForTrust(binary, hook, env)));
@@ -161,7 +163,7 @@ const answerSchema = z.looseObject({
 });
 
 async function askForTrust(binary: string, hook: CodexHook, env: Environment): Promise<string | null> {
-  // A state folder of its own: the answer depends on the arguments alone, and the user's folder stays as it is.
+  // With its own state folder: the answer depends on the arguments alone, and the user's folder is not touched.
   const home = await mkdtemp(join(tmpdir(), "postern-codex-"));
   try {
     const answer = answerSchema.parse(
@@ -170,16 +172,16 @@ async function askForTrust(binary: string, hook: CodexHook, env: Environment): P
     const ours = answer.data
       .flatMap(({ hooks }) => hooks)
       .filter(({ source, command }) => source === "sessionFlags" && command === hook.command);
-    if (ours.length !== hookEvents.length) throw new Error(`it knows ${ours.length} of ${hookEvents.length} hooks`);
+    if (ours.length !== hookEvents.length) throw new Error(`it lists ${ours.length} of ${hookEvents.length} hooks`);
     return `hooks.state=${tomlTable(ours.map(({ key, currentHash }) => [key, `{trusted_hash=${tomlString(currentHash)}}`]))}`;
   } catch {
-    return null; // without hooks, as said above
+    return null; // no hooks, as described above
   } finally {
     await rm(home, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** One `hooks/list` over the app server's standard input and output (JSON-RPC, a message a line). */
+/** One `hooks/list` request to the app server over stdin and stdout (JSON-RPC, one message per line). */
 function callAppServer(argv: readonly [string, ...string[]], env: Environment, cwd: string): Promise<unknown> {
   const [program, ...args] = argv;
   const child = spawn(program, args, { env: { ...env }, cwd, stdio: ["pipe", "pipe", "ignore"], detached: true });
@@ -217,6 +219,6 @@ function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    return null; // a line of something else: the answer comes in a line of its own
+    return null; // another line: the answer has its own
   }
 }

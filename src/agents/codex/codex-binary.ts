@@ -14,11 +14,11 @@ const targets: Readonly<Record<string, readonly [packageName: string, triple: st
 };
 
 /**
- * The native program behind npm's `codex`, with the variables that npm's start script would set. The script needs a `node` on
- * the agent's PATH, and under an older Node it stays as a parent in between. Any other `codex` is taken as it is.
+ * The native program behind npm's `codex`, with the variables of npm's start script. The script needs `node` on the agent's PATH, and stays
+ * as a parent process with older Node. Other programs are used as they are.
  */
 export async function nativeCodex(binary: string): Promise<{ readonly binary: string; readonly env: Environment }> {
-  const script = await realpath(binary).catch(() => binary); // gone: told by who starts it
+  const script = await realpath(binary).catch(() => binary); // gone: the caller reports it
   const target = targets[`${process.platform}-${process.arch}`];
   if (!script.endsWith("/@openai/codex/bin/codex.js") || target === undefined) return { binary, env: {} };
   const [packageName, triple] = target;
@@ -37,18 +37,16 @@ export async function nativeCodex(binary: string): Promise<{ readonly binary: st
   return { binary, env: {} };
 }
 
-/** The names by which Codex's program acts as one of its helpers (0.156 to 0.169). */
+/** The names under which Codex's program acts as a helper (0.156 to 0.169). */
 const helperNames = ["codex-linux-sandbox", "apply_patch", "applypatch"];
 
 /**
- * Links to Codex's program by the names of its helpers, in a folder at the end of its PATH. Each start of Codex makes such links in a folder
- * below CODEX_HOME, and removes the folders of others that hold no lock. Between two starts at the same moment, one can lose its folder
- * before it has locked it; it prints a warning, and bubblewrap (before 0.9) then looks for the helper on PATH. Codex also makes none in a
- * home below the temporary folder.
- *
+ * Links to Codex's program by its helpers' names, in a folder at the end of PATH. Each start of Codex makes such links in a folder below
+ * CODEX_HOME and removes those of others that hold no lock. Of two simultaneous starts, one can lose its folder before locking it: it
+ * prints a warning, and bubblewrap (before 0.9) looks for the helper on PATH. Codex also makes none if its home is below the temporary
+ * folder.
  * @param native the program itself
  * @param folder is created
- * @returns the variable
  */
 export async function helpersOnPath(native: string, folder: string, env: Environment): Promise<Environment> {
   await mkdir(folder);
@@ -57,22 +55,19 @@ export async function helpersOnPath(native: string, folder: string, env: Environ
 }
 
 /**
- * For a Codex that only answers a question. It makes and removes no helpers in a home below its temporary folder, so it takes none away
- * from a Codex that starts at the same moment.
+ * For a Codex that only answers a question. With its home below its temporary folder it makes and removes no helpers, so it takes none from
+ * a Codex that is starting.
  */
 export const withoutHelpers: Environment = { TMPDIR: "/" };
 
-/** It takes 0.2 s on a quiet machine. */
+/** 0.2 s on an idle machine. */
 const probeTimeoutMs = 10_000;
 const maxReasonCharacters = 300;
 
 /**
- * Runs nothing in Codex's sandbox, as Codex runs a command. On Linux the sandbox is bubblewrap, with seccomp inside it: the system's one where
- * it is on PATH and new enough, else the one beside Codex's own program (0.156 to 0.169; none of them falls back to Landlock).
- *
- * It runs with the user's settings, but in a state folder of its own: see {@link helpersOnPath}.
- *
- * @returns why commands fail in it, null when they do not
+ * Runs `:` in Codex's sandbox. On Linux that is bubblewrap with seccomp: the system's if on PATH and new enough, else the one that comes
+ * with Codex (0.156 to 0.169; none falls back to Landlock). Uses the user's settings in a separate state folder: see {@link helpersOnPath}.
+ * @returns why commands fail in it, or null
  */
 export async function checkCodexSandbox(
   binary: string,
@@ -91,32 +86,32 @@ export async function checkCodexSandbox(
       cwd: dirname(native.binary),
       timeoutMs: probeTimeoutMs,
     });
-    // A null is a probe that did not run or did not end, which says nothing about the sandbox.
+    // Null: the probe did not run or end, which says nothing about the sandbox.
     return exitCode === 0 || exitCode === null ? null : explainSandbox(stderr, kernelSetting);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-/** @param kernel reads a setting below /proc/sys, null where the kernel does not have it */
+/** @param kernel reads a setting below /proc/sys, or null */
 export function explainSandbox(stderr: string, kernel: (name: string) => string | null): AgentProblem {
-  const effect = "Its commands fail in its sandbox, and it asks to run them outside it";
+  const effect = "Commands fail in its sandbox, and it asks to run them outside";
   if (/bubblewrap is unavailable/.test(stderr)) {
     return {
-      message: `${effect}: bubblewrap is not installed, and this Codex does not bring it.`,
+      message: `${effect}: bubblewrap is not installed, and not included in this Codex.`,
       fix: "npm install --global @openai/codex",
     };
   }
   if (/new namespace|uid map|RTM_NEW|user namespace/i.test(stderr)) {
     return {
-      message: `${effect}: this system does not let it create user namespaces (${reasonOf(stderr)}).`,
+      message: `${effect}: this system does not allow user namespaces (${reasonOf(stderr)}).`,
       fix: namespaceFix(kernel),
     };
   }
   return { message: `Its sandbox does not start: ${reasonOf(stderr)}`, fix: null };
 }
 
-/** What stands in the way, most general first; null where no setting does, as in a container whose own rules refuse it. */
+/** The setting that prevents it, most general first; null if none does, as in a container with its own rules. */
 function namespaceFix(kernel: (name: string) => string | null): string | null {
   if (kernel("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
   if (kernel("kernel/unprivileged_userns_clone") === "0") return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
@@ -134,9 +129,9 @@ function kernelSetting(name: string): string | null {
   }
 }
 
-/** The line that says it: of a panic that is the one after its place in the source. */
+/** The reason: after a panic, the line that follows its source location. */
 function reasonOf(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
   const line = lines.find((text) => text !== "" && !/^(WARNING:|thread '|stack backtrace|note:)/.test(text));
-  return (line ?? "Codex gives no reason").slice(0, maxReasonCharacters);
+  return (line ?? "no reason given").slice(0, maxReasonCharacters);
 }

@@ -30,7 +30,7 @@ import {
 import { codexAction, codexCall, codexResult, createScripts, shownCall, shownResult } from "./codex-tools.ts";
 import { withEarlierParts } from "./rollout-chain.ts";
 
-/** Reads `<home>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` in every form from the first versions of Codex to 0.169. */
+/** Reads `<home>/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl` of all versions up to Codex 0.169. */
 export const codexFormat = createFormat({
   createIndexer: createCodexIndexer,
   promptOf: (line) => codexPromptText(codexPayload(line)),
@@ -41,7 +41,7 @@ export const codexFormat = createFormat({
   withEarlierParts,
 });
 
-/** They are addresses with the data in them. Those that are paths stay on disk. */
+/** Data URLs; images given by path stay on disk. */
 function pictures(payload: Fields): readonly (string | null)[] {
   const content = [...listAt(payload, "content"), ...listAt(fieldsAt(payload, "item"), "content")];
   const listed = payload["images"];
@@ -61,10 +61,10 @@ function createAnswer(draft: TurnDraft, { before }: TurnMark): (bytes: Buffer) =
   const count = createUsageCount(draft, before?.totalTokens ?? null);
   const scripts = createScripts();
   const shownAsCommands = new Set<string>();
-  /** The newest form of an answer in this turn: what older forms say is the same once more. */
+  /** The newest form of an answer in this turn; older forms repeat it. */
   let form: CodexForm = before?.form ?? "responses";
   let unnamedCalls = 0;
-  /** Whose lines count; the file may say so only after its first answer. */
+  /** The thread whose lines count; known only after the first answer in some files. */
   let agentSessionId = before?.agentSessionId ?? null;
 
   function answer(payload: Fields, of: CodexForm): void {
@@ -122,7 +122,7 @@ function createAnswer(draft: TurnDraft, { before }: TurnMark): (bytes: Buffer) =
   };
 }
 
-/** Lines that say nothing of an answer. */
+/** Lines without parts of an answer. */
 const passed: ReadonlySet<string> = new Set(["prompt", "other", "started", "context", "unreadable"]);
 
 function planText(payload: Fields): string | null {
@@ -163,8 +163,8 @@ function textsAt(from: Fields, key: string): string {
 }
 
 /**
- * Counts each answer of the model once: by response id where the file has it, else by the growth of the session's total, because
- * a `token_count` comes again when only the rate limits changed.
+ * Counts each of the model's answers once: by response id if there is one, else by the growth of the session's total, because a
+ * `token_count` is repeated when only the rate limits change.
  */
 function createUsageCount({ usages }: TurnDraft, totalBefore: number | null): (payload: Fields) => void {
   let hasIds = false;
@@ -185,7 +185,7 @@ function createUsageCount({ usages }: TurnDraft, totalBefore: number | null): (p
   };
 }
 
-/** `inputTokens` as Codex counts it, cached ones included. */
+/** `inputTokens` include cached ones, as Codex counts. */
 function usageOf(usage: Fields): Usage {
   return {
     inputTokens: countAt(usage, "input_tokens"),
@@ -194,7 +194,7 @@ function usageOf(usage: Fields): Usage {
   };
 }
 
-/** `command` holds the session's id, where the file has it only within this turn. */
+/** `command` holds the session's id if the file has it only within this turn. */
 function readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void {
   if (turn?.mark.role !== "assistant") return;
   if (turn.begins) memory.command = null;
@@ -210,7 +210,7 @@ function readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorT
     if (codexFormRank[line.form] < codexFormRank[memory.form]) return;
     const payload = payloadOf(bytes, agentSessionId);
     if (payload === null) return;
-    // An older form of this turn says the same.
+    // An older form of this turn repeats it.
     if (line.form !== memory.form) turn.restart();
     memory.form = line.form;
     if (line.kind === "answer") turn.say(answerBlock(payload).text);

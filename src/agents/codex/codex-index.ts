@@ -32,7 +32,7 @@ import {
   isUsersOwnAction,
 } from "./codex-lines.ts";
 
-/** A state with more than this is not saved: such a file is read again when it grows. */
+/** A larger state is not saved: such a file is read again when it grows. */
 const maxSavedMarks = 1_000;
 const maxSavedCharacters = 50_000;
 
@@ -41,39 +41,39 @@ const savedSchema = savedIndexerSchema.extend({
   form: messageFormSchema,
   unanswered: z.object({ form: messageFormSchema, text: z.string() }).nullable(),
   tellsTurns: z.boolean(),
-  // States that an older version saved do not have it.
+  // Missing in states saved by older versions.
   turnIsOver: z.boolean().default(false),
   hasMeta: z.boolean(),
   totalTokens: z.number().nullable(),
   usageStart: z.int().nullable(),
 });
 
-/** Lines that say nothing of a turn. */
-const beside: ReadonlySet<CodexLine["kind"]> = new Set(["meta", "context", "other", "unreadable"]);
+/** Lines that do not belong to a turn. */
+const notOfTurns: ReadonlySet<CodexLine["kind"]> = new Set(["meta", "context", "other", "unreadable"]);
 
-/** Finds turns and facts in a rollout of Codex, from its beginning or from where another one stood. */
+/** Finds turns and facts in a rollout of Codex, from its start or from a saved state. */
 export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from);
   const { marks, facts } = log;
-  /** The newest form that a prompt or answer of this file had so far. */
+  /** The newest form of a prompt or answer so far. */
   let form: CodexForm = from?.form ?? "responses";
-  /** The form and text of the last prompt, while nothing answered it. */
+  /** The last prompt, until it is answered. */
   let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
-  /** Whether the file says when turns begin and end; the older ones do not. */
+  /** Whether the file records the start and end of turns; older ones do not. */
   let tellsTurns = from?.tellsTurns ?? false;
-  /** Whether the file said that the last turn ended: a command that runs longer is written after that, and begins no turn. */
+  /** Whether the last turn was recorded as ended. A command that runs longer is written after that, and starts no turn. */
   let turnIsOver = from?.turnIsOver ?? false;
   let hasMeta = from?.hasMeta ?? false;
-  /** Lines since the last pause, not parsed: only the last readable one of each kind says something new. */
+  /** Unparsed lines since the last pause: only the last readable one of each kind matters. */
   let outputs: Buffer[] = [];
   let contexts: Buffer[] = [];
   let usages: Buffer[] = [];
-  /** The newest token count: while its bytes are there the line, then what it says of limits. */
+  /** The newest token count, and what it says about limits once it was parsed. */
   let newestUsage: Buffer | null = null;
   let limitEnds: string | null = null;
   let totalTokens: number | null = from?.totalTokens ?? null;
-  /** Offset of the first token count after the last prompt: older versions write it in front of the answer that it counts. */
+  /** Offset of the first token count after the last prompt: older versions write it before the answer that it counts. */
   let usageStart: number | null = from?.usageStart ?? null;
 
   function meta(line: Fields): void {
@@ -112,7 +112,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     log.seen(timeOf(line));
   }
 
-  /** Takes back the prompts that were only guessed from the model's input, now that a newer form holds the real one. */
+  /** Removes prompts that were guessed from the model's input, once a newer form has the real one. */
   function dropUnanswered(): void {
     while (log.lastRole() === "user") marks.pop();
   }
@@ -162,7 +162,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     putOff(bytes);
     if (line !== null) facts.lastTurn = failure(codexPayload(line)["error"]);
     else if (facts.lastTurn.kind === "open") {
-      // Versions before 0.14x write no error; they only leave the prompt without an answer.
+      // Versions before 0.14x write no error, but leave the prompt unanswered.
       const unansweredEnd = ending === "silent" && log.lastRole() === "user";
       facts.lastTurn = unansweredEnd ? failedTurn("The turn ended without an answer.") : { kind: "ended" };
     }
@@ -178,7 +178,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     return true;
   }
 
-  /** Only for its time; the oldest files have none. */
+  /** Kept for its time; the oldest files have none. */
   function putOff(bytes: Buffer): void {
     if (bytes.includes('"timestamp"')) outputs.push(bytes);
   }
@@ -195,7 +195,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   return {
     ...log,
     save() {
-      // The last prompts can still be taken back, down to the answer before them.
+      // The last prompts can still be removed, down to the answer before them.
       const lastAnswer = marks.findLastIndex(({ role }) => role === "assistant");
       const kept = marks.slice(Math.max(0, lastAnswer));
       if (kept.length > maxSavedMarks || (unanswered?.text.length ?? 0) > maxSavedCharacters) return null;
@@ -204,7 +204,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     },
     line(bytes, offset) {
       const line = codexLineKind(bytes);
-      if (!beside.has(line.kind)) facts.turnLines++;
+      if (!notOfTurns.has(line.kind)) facts.turnLines++;
       switch (line.kind) {
         case "meta":
           return hasMeta || readLine(bytes, meta); // a fork repeats its parent's
@@ -213,7 +213,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
           return readLine(bytes, (read) => prompt(line.form, read, { start: offset, firstLineBytes: bytes.length }));
         case "answer":
         case "thinking":
-          // An older form repeats what the newer one said, or a compaction's summary.
+          // An older form repeats the newer one, or a compaction's summary.
           return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, line.kind === "answer");
         case "plan":
           return output(bytes, offset, true);
@@ -253,13 +253,12 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   };
 }
 
-/** A turn also ends early where a review does, or where another one takes its place. */
+/** A turn also aborts at the end of a review, or when another one replaces it. */
 function isInterruption(bytes: Buffer): boolean {
   const line = parseLine(bytes);
   return line !== null && (stringAt(codexPayload(line), "reason") ?? "interrupted") === "interrupted";
 }
 
-/** What the last line that says something says. */
 function lastOf<T>(lines: readonly Buffer[], read: (line: Fields) => T | null): T | null {
   let said: T | null = null;
   readNewestFirst(lines, (line) => {

@@ -15,20 +15,19 @@ import {
 } from "../../transcripts/index.ts";
 
 /**
- * Which generation of Codex wrote a line: `items` are the `item_completed` events of today, `events` the `user_message` and
- * `agent_message` events before, `responses` the bare items of the model's API. A file may hold several, and each message then
- * stands in it more than once: the newest form counts.
+ * The generation of a line: `items` are today's `item_completed` events, `events` the earlier `user_message` and `agent_message` events,
+ * `responses` the plain items of the model's API. A file may hold several, and then repeats each message: the newest form counts.
  */
 export type CodexForm = MessageForm;
 
-/** Forms from the oldest to the newest, for comparisons. */
+/** From the oldest to the newest form. */
 export const codexFormRank = { responses: 1, events: 2, items: 3 } satisfies Record<CodexForm, number>;
 
-/** What a line of Codex is, told by its first bytes. */
+/** The kind of a line, from its first bytes. */
 export type CodexLine =
   | { readonly kind: "prompt"; readonly form: CodexForm }
   | { readonly kind: "answer" | "thinking"; readonly form: CodexForm }
-  /** `action` is an item that stands for a tool call and its result at once. */
+  /** `action` is a tool call together with its result. */
   | { readonly kind: "plan" | "action" | "call" | "result" | "usage" | "meta" | "context" }
   | { readonly kind: "started" | "complete" | "aborted" | "error" | "other" | "unreadable" };
 
@@ -84,7 +83,7 @@ const peek = createPeek([
   ...Object.keys(ofResponse),
 ]);
 
-/** Tells the kind of a line without parsing it. */
+/** The kind of a line, without parsing it. */
 export function codexLineKind(line: Buffer): CodexLine {
   let found: CodexLine = other;
   let type: string | null = null;
@@ -96,7 +95,7 @@ export function codexLineKind(line: Buffer): CodexLine {
       else if (type === "turn_context") found = { kind: "context" };
       else if (type === "token_usage_record") found = { kind: "usage" };
       else if (type === "event_msg" || type === "response_item") return "go_on";
-      // The oldest files hold the model's items as they are.
+      // The oldest files hold the model's items without an envelope.
       else found = responseKind(line, 0, type);
       return "stop";
     }
@@ -142,7 +141,7 @@ function lookUp(table: Readonly<Record<string, CodexLine>>, name: string): Codex
   return Object.hasOwn(table, name) ? (table[name] ?? other) : other;
 }
 
-/** How a `task_complete` line ended, told without parsing it: an error, no answer at all, or neither. */
+/** The end of a turn from a `task_complete` line, without parsing it: an error, no answer, or neither. */
 export function codexEnding(line: Buffer): "error" | "silent" | "fine" {
   let ending: "error" | "silent" | "fine" = "fine";
   peek.members(line, 0, (key, payload) => {
@@ -157,12 +156,12 @@ export function codexEnding(line: Buffer): "error" | "silent" | "fine" {
   return ending;
 }
 
-/** The payload of a parsed line; of the oldest form the line itself. */
+/** The payload of a parsed line; in the oldest form, the line itself. */
 export function codexPayload(line: Fields): Fields {
   return isFields(line["payload"]) ? line["payload"] : line;
 }
 
-/** Context that Codex injects as the user, recognised by how it begins. */
+/** The openings of context that Codex injects as the user. */
 const injected = [
   "<environment_context>",
   "<user_instructions>",
@@ -183,7 +182,7 @@ const injected = [
 const editorContext = "# Context from my IDE setup:";
 const editorRequest = "## My request for Codex:\n";
 
-/** What the user said in a prompt line of any form; null when it is injected context. */
+/** The user's text in a prompt line of any form; null for injected context. */
 export function codexPromptText(payload: Fields): string | null {
   const item = fieldsAt(payload, "item");
   if (item["type"] === "EnteredReviewMode") return `/review ${stringAt(item, "user_facing_hint") ?? ""}`.trim();
@@ -206,7 +205,7 @@ function hasImages(payload: Fields): boolean {
   );
 }
 
-/** The text parts under `content`, joined. */
+/** The text parts of `content`, joined. */
 export function contentText(from: Fields): string {
   const content = from["content"];
   if (typeof content === "string") return content;
@@ -215,12 +214,12 @@ export function contentText(from: Fields): string {
     .join("");
 }
 
-/** Whether an action is not the agent's: a command that the user ran in its terminal. */
+/** Whether the user ran this command in the agent's terminal. */
 export function isUsersOwnAction(payload: Fields): boolean {
   return fieldsAt(payload, "item")["source"] === "user_shell";
 }
 
-/** The session's token total in a `token_count`; null when it tells only rate limits. */
+/** The session's token total in a `token_count`; null if it has only rate limits. */
 export function codexTotalTokens(payload: Fields): number | null {
   const total = fieldsAt(fieldsAt(payload, "info"), "total_token_usage")["total_tokens"];
   return typeof total === "number" ? total : null;
@@ -232,7 +231,7 @@ export function isOfOtherThread(payload: Fields, agentSessionId: string | null):
   return thread !== null && agentSessionId !== null && thread !== agentSessionId;
 }
 
-/** Codex gives each sub-agent a rollout of its own, which says whose it is in its first line. */
+/** Each sub-agent has its own rollout, whose first line names its parent. */
 export function isSubagentRollout(bytes: Buffer): boolean {
   if (!bytes.includes('"parent_thread_id"') && !bytes.includes('"subagent"')) return false;
   const line = parseLine(bytes);
@@ -252,7 +251,7 @@ const codexErrorSchema = z.object({
   ]),
 });
 
-/** By the error of a turn in a rollout of Codex (measured). */
+/** From the error of a turn in a rollout (measured). */
 export function codexNeeds(error: unknown): FailureNeeds | undefined {
   const info = codexErrorSchema.safeParse(error).data?.codex_error_info;
   if (info === undefined) return undefined;
@@ -263,13 +262,13 @@ export function codexNeeds(error: unknown): FailureNeeds | undefined {
   return info === "usage_limit_exceeded" ? "limit_reset" : undefined;
 }
 
-/** The readable part of an error: the API's own message where Codex quotes its JSON. */
+/** The API's message if Codex quotes its JSON, else the error's text. */
 export function codexErrorMessage(error: unknown): string {
   const text = typeof error === "string" ? error : messageIn(error);
   try {
     return messageIn(JSON.parse(text)) || text;
   } catch {
-    return text; // not JSON, so it is the message itself
+    return text; // not JSON: the message itself
   }
 }
 
@@ -284,7 +283,7 @@ const codexLimitsSchema = z.object({
   rate_limits: z.object({ primary: codexWindowSchema, secondary: codexWindowSchema }),
 });
 
-/** When the limits that are used up end, by the newest token count of a rollout; null when it does not tell. */
+/** When the exhausted limits reset, from the newest token count of a rollout; null if unknown. */
 export function codexResetsAt(tokenCount: unknown): string | null {
   const limits = codexLimitsSchema.safeParse(tokenCount).data?.rate_limits;
   const full = [limits?.primary, limits?.secondary].filter((window) => (window?.used_percent ?? 0) >= 100);

@@ -7,15 +7,14 @@ import { descendantsOf, isAlive } from "../../platform/processes.ts";
 import type { ExternalHolder } from "../template.ts";
 
 /**
- * Codex holds `<home>/thread-writer-locks/<id>.lock` with flock(2) while it writes a session (measured). Who holds it is told by
- * the kernel, so sessions that start at the same time in one directory never get each other's id. Linux only: elsewhere
- * nothing is told, and the SessionStart hook is.
+ * While Codex writes a session it holds `<home>/thread-writer-locks/<id>.lock` with flock(2) (measured). The kernel knows the holder, so
+ * sessions that start in one directory at the same time never get each other's id. Linux only: elsewhere the SessionStart hook reports it.
  */
 const locksFolder = "thread-writer-locks";
-// Far more than hold a lock on a machine that one person works on; each costs a look at its open files.
+// More than one person's machine has; each costs a look at its open files.
 const maxLockingProcesses = 1_000;
 
-/** The session that `pid` or a child of it writes; null when it holds no lock yet, or more than one. */
+/** The session that `pid` or a child writes; null if it holds no lock, or several. */
 export async function heldSession(home: string, pid: number): Promise<string | null> {
   const pids = [pid, ...descendantsOf(pid).map((row) => row.pid)];
   const held = new Set((await Promise.all(pids.map((one) => locksHeldBy(join(home, locksFolder), one)))).flat());
@@ -23,7 +22,7 @@ export async function heldSession(home: string, pid: number): Promise<string | n
   return held.size === 1 && only !== undefined ? only : null;
 }
 
-/** The live process that writes this session; null when none does. */
+/** The live process that writes this session, or null. */
 export async function lockHolder(home: string, agentSessionId: string): Promise<number | null> {
   if (!isUuid(agentSessionId)) return null;
   const inode = await inodeOf(join(home, locksFolder, `${agentSessionId}.lock`));
@@ -37,7 +36,7 @@ export async function lockHolder(home: string, agentSessionId: string): Promise<
   return null;
 }
 
-/** All sessions that live processes write: one look at the kernel's table of locks, then at the files of those who hold some. */
+/** All sessions that live processes write, from the kernel's table of locks and the holders' open files. */
 export async function lockedSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const pids = new Set((await flocks()).map(({ pid }) => pid));
   const found = await Promise.all(
@@ -67,7 +66,7 @@ async function flocks(): Promise<readonly { readonly pid: number; readonly inode
   });
 }
 
-/** Looks at the files that the process has open: the device numbers of /proc/locks are not those of stat(2) on every file system. */
+/** Checks open files, since the device numbers in /proc/locks differ from stat(2) on some file systems. */
 async function locksHeldBy(folder: string, pid: number): Promise<readonly string[]> {
   const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []); // gone, another user's, or no /proc
   const ids: string[] = [];

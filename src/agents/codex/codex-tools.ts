@@ -1,7 +1,7 @@
 import { type Fields, fieldsAt, isFields, listAt, stringAt, toolInput, toolResult } from "../../transcripts/index.ts";
 import type { ToolResult } from "../../wire/turn.ts";
 
-/** A tool call as a turn shows it. */
+/** A tool call as shown in a turn. */
 export interface CodexCall {
   readonly id: string;
   readonly name: string;
@@ -9,7 +9,7 @@ export interface CodexCall {
   readonly result: ToolResult | null;
 }
 
-/** A call line: a function call, a custom tool call, a call of the oldest shell tool or a web search. */
+/** A call line: function call, custom tool call, shell call of the oldest versions, or web search. */
 export function codexCall(payload: Fields, fallbackId: string): CodexCall {
   const type = stringAt(payload, "type");
   const id = stringAt(payload, "call_id") ?? stringAt(payload, "id") ?? fallbackId;
@@ -26,29 +26,28 @@ export function codexCall(payload: Fields, fallbackId: string): CodexCall {
   return { id, name: "shell", input, result: null };
 }
 
-/** A result line. */
 export function codexResult(payload: Fields): { readonly id: string; readonly result: ToolResult } | null {
   const id = stringAt(payload, "call_id");
   if (id === null) return null;
   const output = payload["output"];
-  const told = isFields(output) ? output["success"] : undefined;
+  const success = isFields(output) ? output["success"] : undefined;
   const text = outputText(output);
   const shell = parsedOr(text);
   if (isFields(shell) && typeof shell["output"] === "string") {
     const exitCode = fieldsAt(shell, "metadata")["exit_code"];
     return { id, result: toolResult(exitCode === undefined || exitCode === 0, withExit(exitCode, shell["output"])) };
   }
-  const ok = typeof told === "boolean" ? told : soundsFine(text);
+  const ok = typeof success === "boolean" ? success : soundsFine(text);
   return { id, result: toolResult(ok, withExit(exitOfHead(text), text.replace(outputHeader, ""))) };
 }
 
-/** How a command failed, as Claude Code writes it: else nobody who reads the turn would know. */
+/** The exit code in front of the output, as in Claude Code's transcripts. */
 function withExit(exitCode: unknown, output: string): string {
   const failed = typeof exitCode === "number" && exitCode !== 0 && !output.startsWith("Exit code ");
   return failed ? `Exit code ${exitCode}${output === "" ? "" : `\n${output}`}` : output;
 }
 
-/** What Codex writes in front of a command's output for the model. */
+/** The header of a command's output for the model. */
 const outputHeader =
   /^(?:Chunk ID: \S+\n)?(?:Exit code: -?\d+\n)?(?:Wall time: [^\n]*\n)?(?:Process exited with code -?\d+\n)?(?:(?:Original token count|Total output lines): \d+\n)?Output:\n/;
 
@@ -63,7 +62,7 @@ function outputText(output: unknown): string {
   return isFields(output) ? outputText(output["content"]) : "";
 }
 
-/** Codex writes how a tool ended into the head of its output. */
+/** Codex writes the outcome into the first lines of the output. */
 function soundsFine(text: string): boolean {
   const exit = exitOfHead(text);
   if (exit !== null) return exit === 0;
@@ -79,7 +78,7 @@ function exitOfHead(text: string): number | null {
   return exit === null ? null : Number(exit[1]);
 }
 
-/** An item that stands for a whole tool call; null for one that does not. */
+/** An item for a whole tool call; null for others. */
 export function codexAction(item: Fields): CodexCall | null {
   const id = stringAt(item, "id");
   if (id === null) return null;
@@ -139,7 +138,7 @@ function mcpResult(item: Fields, fine: boolean): ToolResult {
   return toolResult(fine && !isError, text);
 }
 
-/** What the agent ran: the script of `bash -lc` rather than the wrapping. */
+/** The script of `bash -lc` instead of the wrapping. */
 function commandLine(command: unknown): string {
   if (typeof command === "string") return command;
   if (!Array.isArray(command)) return "";
@@ -154,7 +153,7 @@ function plainPath(path: string | null): string | null {
   try {
     return decodeURIComponent(path.slice("file://".length));
   } catch {
-    return path.slice("file://".length); // a stray % : the path as it stands
+    return path.slice("file://".length); // a stray %: the path as it is
   }
 }
 
@@ -163,29 +162,28 @@ function parsedOr(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // not JSON after all
+    return text; // not JSON
   }
 }
 
 /**
- * In code mode the model calls one tool, `exec`, with a script that calls the others. What the script did comes as actions of their
- * own, in front of the script's result; a script whose actions are shown is not shown itself, unless it went wrong.
+ * In code mode the model calls one tool, `exec`, with a script that calls the others. The script's actions come before its result; a script
+ * whose actions are shown is hidden, unless it failed.
  */
 interface Scripts {
   called(call: CodexCall): void;
-  /** An action that no call line announced. */
+  /** An action without a call line. */
   didAction(action: CodexCall): void;
-  /** @returns whether the call is a script that its actions have told. */
+  /** @returns whether the call is a script that its actions already show */
   ended(id: string, result: ToolResult): boolean;
 }
 
-/** Scripts that never ended are forgotten beyond these: each action is looked for in all that run. */
+/** Older scripts that never ended are dropped: each action is looked up in all running ones. */
 const maxRunning = 32;
 
-/** No scripts yet. */
 export function createScripts(): Scripts {
   const running = new Map<string, string>();
-  const told = new Set<string>();
+  const shown = new Set<string>();
   return {
     called(call) {
       if (call.name !== "exec" || typeof call.input !== "string") return;
@@ -198,16 +196,16 @@ export function createScripts(): Scripts {
       const quoted = typeof command === "string" ? JSON.stringify(command).slice(1, -1) : null;
       const author = quoted === null ? undefined : [...running].find(([, script]) => script.includes(quoted));
       const id = author?.[0] ?? running.keys().next().value;
-      if (id !== undefined) told.add(id);
+      if (id !== undefined) shown.add(id);
     },
     ended(id, result) {
       if (!running.delete(id)) return false;
-      return told.has(id) && result.ok && result.text.startsWith("Script completed");
+      return shown.has(id) && result.ok && result.text.startsWith("Script completed");
     },
   };
 }
 
-/** A script that runs commands as the commands that it runs; any other call as it is. */
+/** Shows a script of commands as those commands; other calls are unchanged. */
 export function shownCall(call: CodexCall): CodexCall {
   if (call.name !== "exec" || typeof call.input !== "string") return call;
   const commands = commandsIn(call.input);
@@ -216,7 +214,7 @@ export function shownCall(call: CodexCall): CodexCall {
 
 const literal = /^\s*\{[^{}]*?["']?\bcmd["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.)*`)/s;
 
-/** Commands that stand in a script as strings. */
+/** The commands in a script that are string literals. */
 function commandsIn(script: string): readonly string[] {
   const [, ...calls] = script.split(/\btools\.exec_command\s*\(/);
   return calls.flatMap((call) => {
@@ -232,21 +230,21 @@ function unquoted(quoted: string): string {
     const value: unknown = JSON.parse(quoted);
     if (typeof value === "string") return value;
   } catch {
-    // In other quotes, or with escapes that JSON does not have.
+    // Other quotes, or escapes that JSON does not have.
   }
   return quoted.slice(1, -1).replace(/\\([^])/g, (_, escaped: string) => escapes[escaped] ?? escaped);
 }
 
 const scriptHeader = /^Script completed\n(?:Wall time [^\n]*\n)?(?:Output:\n)?/;
 
-/** What came back from a script that is shown as its commands. A script ends well however its commands end, but says how they did. */
+/** The result of a script that is shown as commands. The script succeeds however its commands end, but prints their exit code. */
 export function shownResult(result: ToolResult): ToolResult {
   const text = result.text.replace(scriptHeader, "");
   const exit = /(?:^|\n)(?:Exit code:?|Process exited with code) (-?\d+)\s*$/.exec(text)?.[1] ?? exitCodeIn(text);
   return { ...toolResult(result.ok && Number(exit ?? 0) === 0, text), truncated: result.truncated };
 }
 
-/** Of a script that prints what the tool returned, as JSON. */
+/** For a script that prints the tool's result as JSON. */
 function exitCodeIn(text: string): number | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
@@ -254,6 +252,6 @@ function exitCodeIn(text: string): number | undefined {
     const code = isFields(value) ? value["exit_code"] : undefined;
     return typeof code === "number" ? code : undefined;
   } catch {
-    return undefined; // not JSON, so it is the output itself
+    return undefined; // not JSON: plain output
   }
 }

@@ -24,7 +24,7 @@ import {
 import { checkCodexSandbox, helpersOnPath, nativeCodex, withoutHelpers } from "./codex-binary.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 
-/** Approval policy and sandbox. In a read-only sandbox every write and every command of weight has to be asked for. */
+/** Approval policy and sandbox. In a read-only sandbox every write and every significant command needs approval. */
 const policies = {
   ask: ["on-request", "read-only"],
   edits: ["on-request", "workspace-write"],
@@ -61,7 +61,7 @@ export const codex: AgentTemplate = {
   accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
-  // It waits for the browser at a port of this machine, 1455.
+  // It waits for the browser on local port 1455.
   loginArgs: ["login"],
   codeLoginArgs: ["login", "--device-auth"],
   plan,
@@ -94,7 +94,6 @@ export const codex: AgentTemplate = {
     return pid === null ? null : { pid, activity: null };
   },
   externalSessions: (env) => recentSessions(homeOf(env)),
-  // Codex writes no state file that tells.
   liveState: async () => null,
   liveStatePath: () => null,
   loginState,
@@ -131,7 +130,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const [approval, sandbox] = policies[request.permissionMode];
   const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
   if (request.trustDir) settings.push(`projects=${tomlTable([[request.dir, `{trust_level="trusted"}`]])}`);
-  // They replace the user's own instructions, so these go first.
+  // They replace the user's own instructions, which therefore come first.
   const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
   const profile =
     request.systemPrompt === null
@@ -140,9 +139,9 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const argv: [string, ...string[]] = [
     binary,
     ...(request.kind === "resume" ? ["resume"] : []),
-    // Else a daemon and an updater outlive the terminal.
+    // Otherwise a daemon and an updater outlive the terminal.
     "--no-daemon",
-    // On resume too: a changed directory opens a dialog. By no name, which may lead elsewhere by now: the one that it was started in.
+    // On resume too: a changed directory opens a dialog. As ".", since the name may lead elsewhere by now.
     "-C",
     ".",
     "-a",
@@ -163,7 +162,7 @@ function hookOf({ hookCommand: command, permissionTimeoutMs }: LaunchRequest): C
   return { command, permissionTimeoutMs };
 }
 
-/** After `--`, so that nothing is ever read as a flag. */
+/** After `--`, so that nothing is read as a flag. */
 function positionals({ kind, sessionId, prompt }: LaunchRequest): readonly string[] {
   const values = [...(kind === "resume" ? [sessionId] : []), ...(prompt === null ? [] : [prompt])];
   return values.length === 0 ? [] : ["--", ...values];
@@ -180,12 +179,12 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
   return exitCode === 1 ? "logged_out" : "unknown";
 }
 
-// Today's first lines have 25 KB; a larger file holds more than that.
+// First lines have 25 KB; a larger file holds more than that.
 const maxFirstLineBytes = 1024 * 1024;
 
 /**
- * Whether the first line of a rollout is whole. An agent that was killed while it wrote it leaves a part of it, or an empty file, with
- * which `resume` ends with "No saved session found"; all that can be missing after it does no harm (0.169.0).
+ * Whether the first line of a rollout is complete. If the agent was killed while writing it, `resume` ends with "No saved session found";
+ * anything missing later does no harm (0.169.0).
  */
 async function hasFirstLine(path: string): Promise<boolean> {
   if (!path.endsWith(".jsonl")) return true; // compressed long after it was written
@@ -195,12 +194,12 @@ async function hasFirstLine(path: string): Promise<boolean> {
   return parseLine(end < 0 ? bytes : bytes.subarray(0, end)) !== null;
 }
 
-/** The last row of a Codex that starts or resumes, whose composer takes no prompt yet: 0.156.0 paints nothing below an empty one. */
+/** The last row of a Codex that is starting, and does not accept a prompt: 0.156.0 paints nothing below an empty composer. */
 const startingRow = /^(?: +\? for shortcuts| +Waiting for startup +· esc cancel|› Ask Codex to do anything) *$/;
 
 /**
- * From the last prompt sign that is no choice of a dialog to the line of model and directory below it, out of `from`. While Codex still
- * starts, that line is missing, or is "Waiting for startup · esc cancel" when a prompt was typed already.
+ * The rows of `from` from the last prompt sign that is not a dialog's choice to the line of model and directory. While Codex starts, that
+ * line is missing, or is "Waiting for startup · esc cancel" after a prompt was typed.
  */
 function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
   const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
@@ -214,10 +213,9 @@ function composerRows(lines: readonly string[], from = lines): readonly string[]
 const profileLink = /^postern-[0-9a-f-]{36}\.config\.toml$/;
 
 /**
- * Gives a launch its developer instructions in a file, where no other user can read them: an argument is visible to everyone in the list
- * of processes. Codex reads them from a profile, which it only looks for in its own folder (measured: 0.156.0 to 0.169.0). So the text
- * stays in the launch's folder and a link in Codex's folder leads to it. The profile is laid over `config.toml`, all else of which holds.
- *
+ * Passes developer instructions in a file, since arguments are visible to all users in the list of processes. Codex reads them from a
+ * profile, and only in its own folder (0.156.0 to 0.169.0): a link there points to the file in the launch folder. The profile overrides
+ * only this key of `config.toml`.
  * @returns the arguments
  */
 async function instructionsArguments(
@@ -233,13 +231,13 @@ async function instructionsArguments(
   return [`--profile=${name}`];
 }
 
-/** The links of launches whose folder is gone. */
+/** Links to launch folders that are gone. */
 async function removeOldLinks(home: string): Promise<void> {
   const links = (await readdir(home)).filter((name) => profileLink.test(name)).map((name) => join(home, name));
   for (const link of links) {
     const isThere = await stat(link).then(
       () => true,
-      () => false, // it leads nowhere, or another start removed it
+      () => false, // dangling, or removed by another start
     );
     if (!isThere) await unlink(link).catch(() => undefined); // the next start tries again
   }

@@ -11,23 +11,22 @@ import {
   stringAt,
 } from "../../transcripts/index.ts";
 
-/** Today's first lines have 25 KB; much longer ones are not looked at. */
+/** First lines have 25 KB; much longer ones are ignored. */
 const firstLineBytes = [32 * 1024, 512 * 1024];
-/** A conversation that was taken back more often is read from its newest parts. */
+/** Beyond this, only the newest parts are read. */
 const maxLinks = 32;
 
-/** Where a rollout goes on: after so many bytes of the rollout whose name ends in this id. */
+/** Where a rollout continues: after `endOffset` bytes of the rollout whose name ends in this id. */
 interface HistoryBase {
   readonly id: string;
   readonly endOffset: number;
 }
 
 /**
- * A rollout with what went before it. When the user goes back to an earlier prompt, Codex (0.169, measured) leaves the file as it is and
- * goes on in another, `rollout-<time>-<session>_<part>.jsonl`, whose first line says after which byte of which part it goes on.
- * Here both are one transcript, without what was taken back. A fork, which goes on from another session, stands alone.
- *
- * @param open opens a file; null when it is not there. What it opened is closed with the source that is returned.
+ * Joins a rollout with its earlier parts. When the user goes back to an earlier prompt, Codex (0.169, measured) leaves the file and
+ * continues in `rollout-<time>-<session>_<part>.jsonl`, whose first line says at which byte of which part it continues. Both are one
+ * transcript, without what was undone. A fork of another session stays separate.
+ * @param open opens a file, or returns null. The returned source closes what it opened.
  */
 export async function withEarlierParts(
   path: string,
@@ -59,14 +58,14 @@ export async function withEarlierParts(
   return links.length === 0 ? own : chainedSource(links, own);
 }
 
-/** The session's id from the name of a rollout, whichever part of it this is. */
+/** The session's id from a rollout's name, for any part. */
 function sessionOf(path: string): string | null {
   const id = /^rollout-.*?-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_[0-9a-f-]{36})?\.jsonl(?:\.zst)?$/i;
   return id.exec(basename(path))?.[1] ?? null;
 }
 
 async function readBase(source: LineSource): Promise<HistoryBase | null> {
-  if (!source.seekable) return null; // a part that was compressed: nothing went before it, or it is not shown
+  if (!source.seekable) return null; // a compressed part: without earlier parts, or they are not shown
   let head: Buffer = Buffer.alloc(0);
   let end = -1;
   for (const length of firstLineBytes) {
@@ -76,19 +75,19 @@ async function readBase(source: LineSource): Promise<HistoryBase | null> {
   }
   if (end < 0 || !head.subarray(0, end).includes('"history_base"')) return null;
   const line = parseLine(head.subarray(0, end));
-  const told = line === null ? {} : fieldsAt(fieldsAt(line, "payload"), "history_base");
-  const id = stringAt(told, "thread_id");
-  const endOffset = told["end_byte_offset"];
+  const base = line === null ? {} : fieldsAt(fieldsAt(line, "payload"), "history_base");
+  const id = stringAt(base, "thread_id");
+  const endOffset = base["end_byte_offset"];
   if (id === null || !isUuid(id) || typeof endOffset !== "number" || !Number.isSafeInteger(endOffset)) return null;
   return endOffset > 0 ? { id, endOffset } : null;
 }
 
-/** Whether a line ends right before `offset`: else this is not the file that was meant, or not all of it. */
+/** Whether a line ends right before `offset`; otherwise this is another file, or incomplete. */
 async function endsLine(source: LineSource, offset: number): Promise<boolean> {
   return source.seekable && (await source.bytes(offset - 1, 1)).equals(Buffer.from("\n"));
 }
 
-/** The file of a part, in this rollout's folder or that of an earlier day. */
+/** The file of a part, in this rollout's folder or an earlier day's. */
 async function findPart(path: string, session: string, part: string): Promise<string | null> {
   const name = part === session ? `-${session}.jsonl` : `-${session}_${part}.jsonl`;
   const isPart = (candidate: string): boolean => candidate.startsWith("rollout-") && candidate.endsWith(name);
@@ -107,7 +106,7 @@ async function findPart(path: string, session: string, part: string): Promise<st
   return null;
 }
 
-/** The numbered folders, the newest first. */
+/** The numbered folders, newest first. */
 async function foldersIn(folder: string): Promise<readonly string[]> {
   return (await namesIn(folder)).filter((name) => /^\d{2,4}$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
 }
@@ -121,13 +120,13 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** The beginning of a file, up to the end of a line. */
+/** The start of a file, up to the end of a line. */
 interface ChainLink {
   readonly source: LineSource;
   readonly length: number;
 }
 
-/** Several files as one: the beginnings of the earlier ones, then all of the last. Only the last one grows. */
+/** Several files as one: the starts of the earlier ones, then all of the last. Only the last one grows. */
 function chainedSource(earlier: readonly ChainLink[], last: LineSource): LineSource {
   const links = [...earlier, { source: last, length: last.stamp.sizeBytes }];
   const starts = links.map((_, index) => links.slice(0, index).reduce((sum, { length }) => sum + length, 0));

@@ -149,6 +149,6 @@ test("no two agents answer to one name", () => {
     "two",
   ]);
   expect(() => createTemplates([named("codex")])).toThrow('"codex"');
-  expect(() => createTemplates([named("one", ["agent_a"])])).toThrow('belongs to "claude-code"');
-  expect(() => createTemplates([named("one"), named("two", ["one"])])).toThrow('belongs to "one"');
+  expect(() => createTemplates([named("one", ["agent_a"])])).toThrow('"claude-code" already does');
+  expect(() => createTemplates([named("one"), named("two", ["one"])])).toThrow('"one" already does');
 });

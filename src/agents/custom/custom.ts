@@ -14,91 +14,91 @@ const argumentsSchema = z
   .array(z.union([argumentSchema, z.array(argumentSchema).min(1)]))
   .max(200)
   .describe(
-    "Arguments with the placeholders {sessionId}, {prompt}, {dir}, {model} and {systemPrompt}. An inner list is a group: it is left out when a placeholder in it has no value.",
+    "Arguments with the placeholders {sessionId}, {prompt}, {dir}, {model} and {systemPrompt}. An inner list is left out if one of its placeholders has no value.",
   );
 const patternSchema = z
   .string()
   .max(4096)
   .refine((text) => text.startsWith("/") || text.startsWith("~/"), "must begin with / or ~/")
-  .refine((text) => text.split("{sessionId}").length === 2, "must hold {sessionId} once");
-const nameSchema = z.string().regex(/^[a-z][a-z0-9_-]{0,49}$/, "small letters, digits, - and _, a letter first");
+  .refine((text) => text.split("{sessionId}").length === 2, "must contain {sessionId} once");
+const nameSchema = z
+  .string()
+  .regex(/^[a-z][a-z0-9_-]{0,49}$/, "must be lowercase letters, digits, - and _, starting with a letter");
 
-/** An agent by configuration only: an entry of `agents` in the config file. */
+/** An agent defined in the config file, in `agents`. */
 export const customAgentSchema = z
   .strictObject({
-    name: nameSchema.describe("As requests name it."),
-    aliases: z.array(nameSchema).max(10).default([]).describe("Other names for it."),
-    displayName: z.string().min(1).max(100).optional().describe("As people read it; its name when left out."),
+    name: nameSchema.describe("Its name in requests."),
+    aliases: z.array(nameSchema).max(10).default([]).describe("Other names."),
+    displayName: z.string().min(1).max(100).optional().describe("Its name for people; by default `name`."),
     binary: z
       .string()
       .min(1)
       .max(4096)
-      .refine((text) => isAbsolute(text) || !text.includes("/"), "a name on PATH, or an absolute path")
-      .describe("Its program: a name on PATH, or an absolute path."),
+      .refine((text) => isAbsolute(text) || !text.includes("/"), "must be a name on PATH or an absolute path")
+      .describe("Its program: a name on PATH or an absolute path."),
     startArgs: argumentsSchema,
-    resumeArgs: argumentsSchema.nullable().default(null).describe("Null: sessions of this agent cannot be resumed."),
+    resumeArgs: argumentsSchema.nullable().default(null).describe("Null if sessions of this agent cannot be resumed."),
     idRegime: z
       .enum(["assigned", "discovered"])
       .default("assigned")
-      .describe("Whether the agent takes the session id that it is given, or chooses its own."),
+      .describe("Whether the agent uses the session id it is given or chooses its own."),
     discovery: z
       .strictObject({ openFile: patternSchema.describe("Its path, with {sessionId}; `~/` is the home directory.") })
       .optional()
       .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
     transcript: z
       .strictObject({
-        format: z.enum(["claude", "codex"]).describe("JSON lines as these agents write them."),
+        format: z.enum(["claude", "codex"]).describe("The agent whose format of JSON lines it uses."),
         path: patternSchema.describe(
           "Its path, with {sessionId}; a folder named * is any folder, `~/` is the home directory.",
         ),
       })
       .nullable()
       .default(null)
-      .describe("Where the agent writes what was said; without it, sessions have no turns."),
+      .describe("Where the agent writes its transcript; without it, sessions have no turns."),
     keyVariables: z
       .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/))
       .max(20)
       .default([])
-      .describe("Variables of its key: kept for it, and taken away from all others."),
+      .describe("Variables with its API key: kept for this agent, removed for all others."),
     commandPrefixes: z
       .array(z.string().min(1).max(10))
       .max(10)
       .default(["/", "!"])
-      .describe("First characters that make a prompt a command; such prompts are refused."),
+      .describe("First characters that make a prompt a command. Such prompts are refused."),
     commandWords: z
       .array(z.string().min(1).max(100))
       .max(100)
       .default([])
-      .describe("Prompts that are commands as a whole, such as `exit`."),
+      .describe("Whole prompts that are commands, such as `exit`."),
     paste: z
       .strictObject({
-        bracketed: z.boolean().default(true).describe("As one paste, so that line ends do not send it."),
+        bracketed: z.boolean().default(true).describe("As one paste, so that line breaks do not submit it."),
         enterDelayMs: z.int().min(0).max(5000).default(150).describe("Milliseconds."),
       })
       .default({ bracketed: true, enterDelayMs: 150 })
-      .describe("How a prompt is typed: whether as a bracketed paste, and how long before Enter."),
+      .describe("How a prompt is typed: as a bracketed paste or not, and the delay before Enter."),
     readyPattern: z
       .string()
       .max(1000)
       .refine(isRegularExpression, "must be a regular expression")
       .optional()
-      .describe("A visible line that matches tells that the agent takes input; without it, any output does."),
-    interruptKeys: z.string().min(1).max(20).default("\x1b").describe("What is typed to stop a turn; Escape."),
-    loginArgs: z.array(argumentSchema).max(50).default([]).describe("Arguments of its log-in; none when left out."),
+      .describe("The agent accepts input once a line on its screen matches; by default, once there is any output."),
+    interruptKeys: z.string().min(1).max(20).default("\x1b").describe("Keys that stop a turn; Escape by default."),
+    loginArgs: z.array(argumentSchema).max(50).default([]).describe("Arguments of its login; by default it has none."),
   })
   .refine((agent) => agent.idRegime === "assigned" || agent.discovery !== undefined, {
-    message: "`discovered` needs `discovery`",
+    message: 'is required with `idRegime: "discovered"`',
     path: ["discovery"],
   })
   .refine(
     (agent) => agent.idRegime === "discovered" || agent.transcript === null || uses(agent.startArgs, "{sessionId}"),
-    { message: "must hold {sessionId}, or the transcript is never found", path: ["startArgs"] },
+    { message: "must contain {sessionId}, or the transcript cannot be found", path: ["startArgs"] },
   );
 
-/** @see customAgentSchema */
 export type CustomAgent = z.infer<typeof customAgentSchema>;
 
-/** The template of an agent that exists only in the config file. */
 export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
   const ready = agent.readyPattern === undefined ? /\S/ : new RegExp(agent.readyPattern);
   return {
@@ -125,7 +125,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     interruptKeys: agent.interruptKeys,
     loginArgs: agent.loginArgs,
     plan: async (request) => ({ argv: [request.binary, ...argumentsOf(agent, request)], env: {} }),
-    // An agent may be taught to report in the common form; nobody has to.
+    // An agent can report in the common form, but does not have to.
     parseHook: (payload) => parsePayload(payload, sharedEvent),
     composerPainted: (lines) => lines.some((line) => ready.test(line)),
     transcriptRoots: (env) => (agent.transcript === null ? [] : [patternRoot(inHome(agent.transcript.path, env))]),
@@ -148,7 +148,7 @@ function isRegularExpression(text: string): boolean {
     new RegExp(text);
     return true;
   } catch {
-    return false; // the schema says so
+    return false; // the schema reports it
   }
 }
 
@@ -165,10 +165,13 @@ function uses(args: Arguments, placeholder: string): boolean {
 function argumentsOf(agent: CustomAgent, request: LaunchRequest): readonly string[] {
   const args = request.kind === "start" ? agent.startArgs : agent.resumeArgs;
   if (args === null) {
-    throw agentError("agent_start_failed", `Cannot resume ${agent.name}: its configuration has no resumeArgs.`);
+    throw agentError(
+      "agent_start_failed",
+      `Cannot resume ${agent.name}: its configuration has no resumeArgs. Add them to the agent in the config file.`,
+    );
   }
   if (request.permissionMode !== "ask") {
-    throw agentError("invalid_request", `${agent.name} knows no permission modes. Leave permissionMode out.`);
+    throw agentError("invalid_request", `${agent.name} has no permission modes. Omit permissionMode.`);
   }
   const values: Readonly<Record<string, string | null>> = {
     sessionId: request.sessionId,
@@ -178,37 +181,37 @@ function argumentsOf(agent: CustomAgent, request: LaunchRequest): readonly strin
     systemPrompt: request.systemPrompt,
   };
   for (const name of ["prompt", "model", "systemPrompt"]) {
-    if (values[name] !== null && !uses(args, `{${name}}`)) throw notTaken(agent, name, request.kind);
+    if (values[name] !== null && !uses(args, `{${name}}`)) throw notAccepted(agent, name, request.kind);
   }
   return args.flatMap((entry) => {
     const group = typeof entry === "string" ? [entry] : entry;
     const names = group.flatMap((argument) => [...argument.matchAll(placeholders)].map((match) => match[1] ?? ""));
     if (names.some((name) => values[name] === null)) return [];
-    // In one pass: braces in a value are text.
+    // In one pass: braces in a value stay text.
     return group.map((argument) => argument.replace(placeholders, (_all, name: string) => values[name] ?? ""));
   });
 }
 
 const placeholders = /\{(sessionId|prompt|dir|model|systemPrompt)\}/g;
 
-function notTaken(agent: CustomAgent, name: string, kind: "start" | "resume"): Error {
+function notAccepted(agent: CustomAgent, name: string, kind: "start" | "resume"): Error {
   const code = name === "model" ? "model_not_supported" : "invalid_request";
-  return agentError(code, `${agent.name} takes no ${name}: its ${kind}Args have no {${name}}.`);
+  return agentError(code, `${agent.name} does not accept ${name}: its ${kind}Args do not contain {${name}}.`);
 }
 
-// An id becomes part of a path: no separator, no dot in front, nothing that a pattern could mean.
+// An id becomes part of a path: no separator, no leading dot, no pattern characters.
 const idCharacters = "[A-Za-z0-9_][A-Za-z0-9._-]{0,199}";
 const idForm = new RegExp(`^${idCharacters}$`);
 const maxFolders = 20_000;
 
-/** The folder above a pattern's first segment that is not fixed. */
+/** The fixed folders of a pattern. */
 export function patternRoot(pattern: string): string {
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => segment === "*" || segment.includes("{sessionId}"));
   return segments.slice(0, first).join("/") || "/";
 }
 
-/** All files that `pattern` may name. @see findByPattern */
+/** All files that `pattern` can match. @see findByPattern */
 export function patternPlace(pattern: string): TranscriptPlace {
   const root = patternRoot(pattern);
   const segments = pattern.split("/").slice(root.split("/").filter(Boolean).length + 1);
@@ -222,8 +225,8 @@ export function patternPlace(pattern: string): TranscriptPlace {
 }
 
 /**
- * The file that `pattern` (absolute, with `{sessionId}`, and `*` for any one folder) names for this id; null when there is none, or
- * when the id is not one that may stand in a path.
+ * The file that `pattern` (absolute, with `{sessionId}`, and `*` for one folder) matches for this id; null if there is none, or the id is
+ * not safe in a path.
  */
 export async function findByPattern(pattern: string, sessionId: string): Promise<string | null> {
   if (!idForm.test(sessionId)) return null;

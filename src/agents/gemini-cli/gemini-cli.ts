@@ -11,12 +11,12 @@ import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./ge
 
 const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Record<PermissionMode, string>;
 
-/** The id's first eight digits are in the name, all of it in the file's first line. */
+/** The name has the id's first eight digits, the file's first line all of it. */
 const fileName = /^session-.+-(?<beginning>[0-9a-f]{8})\.jsonl$/;
 
 /**
- * Gemini CLI, as measured with 0.61.0. It takes hooks from files of the user, of the repository or of root only, none of them one
- * session's: so its transcript tells of turns, and its window title of its state.
+ * Gemini CLI, as measured with 0.61.0. It takes hooks only from the user's, the repository's or root's files, none of which belong to one
+ * session: turns come from its transcript, its state from the window title.
  */
 export const geminiCli: AgentTemplate = {
   name: "gemini-cli",
@@ -33,23 +33,23 @@ export const geminiCli: AgentTemplate = {
     "GEMINI_PROJECT_DIR",
     "GEMINI_PLANS_DIR",
     "GEMINI_CWD",
-    // What the launch of the agent around the gateway has set was meant for that agent.
+    // Set by the launch around the gateway, for that agent.
     "GEMINI_CLI_TRUST_WORKSPACE",
   ],
   idRegime: "assigned",
   transcriptFormat: "gemini",
   hasHooks: false,
   readyBy: "composer",
-  // A prompt that begins with `?` is left out of what a resumed session remembers.
+  // A resumed session forgets prompts that start with `?`.
   commandPrefixes: ["/", "!", "@", "?"],
   commandWords: ["exit", "quit"],
   readsMentions: true,
-  // There is no way to add to the system prompt, only to replace all of it.
+  // Its system prompt can only be replaced, not extended.
   accepts: { model: true, systemPrompt: false, prompt: true },
-  // Enter within 40 ms of a paste, by the agent's own clock, is a new line; a last `\` makes it one too.
+  // Enter within 40 ms of a paste is a line break, and so is Enter after a last `\`.
   paste: { bracketed: true, enterDelayMs: 300, suffix: " ", isExact: () => true, editorKey: null },
   interruptKeys: "\x1b",
-  // It logs in with a dialog, which it opens by itself.
+  // Its own dialog logs in.
   loginArgs: [],
   plan,
   parseHook: () => null,
@@ -60,7 +60,7 @@ export const geminiCli: AgentTemplate = {
       if (rows === null) return null;
       return isHint(rows) || rows.every((row) => row.trim() === "") ? "" : rows.join("\n");
     },
-    // To the left, and the line end before that; then what is to the right.
+    // Clears to the left with the line break before that, then to the right.
     clearKeys: (text) => `${"\x15\x7f".repeat(text.split("\n").length + moreRows)}\x0b`,
     pastedWord: /\[Pasted Text: [^\]]*\]\s*$/,
     mayHoldEnter: true,
@@ -73,7 +73,6 @@ export const geminiCli: AgentTemplate = {
     { root: join(geminiDir(env), "tmp"), names: [/./, /^chats$/, fileName], idInFirstLine: true },
   ],
   findTranscript: (agentSessionId, env) => findByHeadId(join(geminiDir(env), "tmp"), agentSessionId),
-  // The id was assigned: there is nothing to find out.
   discoverSessionId: async () => null,
   moves: {
     watched: (transcriptPath) => join(projectOf(transcriptPath), typedLog),
@@ -103,26 +102,29 @@ const dialogs: DialogForm = {
 
 const recentSessions = createHolderMemory(geminiSessions);
 
-/** Where the folder of a transcript lies. */
+/** The project folder of a transcript. */
 function projectOf(transcriptPath: string): string {
   return dirname(dirname(transcriptPath));
 }
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   if (request.systemPrompt !== null) {
-    throw agentError("invalid_request", "gemini-cli takes no systemPrompt: it can only replace its own as a whole.");
+    throw agentError(
+      "invalid_request",
+      "gemini-cli does not accept systemPrompt: its own can only be replaced as a whole.",
+    );
   }
   const hiding = await hidesTitle(request);
   if (hiding !== null) {
     throw agentError(
       "agent_start_failed",
-      `Cannot start gemini-cli: its window title is the only place where it tells what it is doing, and ${hiding} switches that off. Take "dynamicWindowTitle" and "hideWindowTitle" out of it.`,
+      `Cannot start gemini-cli: Postern reads its state from the window title, and ${hiding} disables that. Remove "dynamicWindowTitle" and "hideWindowTitle" from the file.`,
     );
   }
   await answerKeyDialog(request.env);
   const argv: [string, ...string[]] = [
     request.binary,
-    // With "=", so that no value is ever read as a flag.
+    // With "=", so that no value is read as a flag.
     `${request.kind === "start" ? "--session-id" : "--resume"}=${request.sessionId}`,
     `--approval-mode=${modes[request.permissionMode]}`,
   ];
@@ -131,15 +133,15 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return {
     argv,
     env: {
-      // Else it starts itself once more, and stays as the parent of that.
+      // Otherwise it restarts itself as a child and stays as its parent.
       GEMINI_CLI_NO_RELAUNCH: "true",
-      // Trust for this launch alone: it leaves with the process, as the registration of a folder can be taken back.
+      // Trust for this launch only, as the folder's registration can be revoked.
       ...(request.trustDir ? { GEMINI_CLI_TRUST_WORKSPACE: "true" } : {}),
     },
   };
 }
 
-/** The agent's own signs, which no other words of its title begin with. */
+/** The agent's signs at the start of its titles. */
 const signs: readonly (readonly [RegExp, ObservedActivity])[] = [
   [/^◇ {2}Ready/, "idle"],
   [/^✋ {2}Action Required/, "needs_permission"],
@@ -152,23 +154,20 @@ function readTitle(title: string): ObservedActivity | null {
 
 const boxTop = /^▄{8,}/;
 const boxBottom = /^▀{8,}/;
-/** What follows in a conversation: an answer, a message, a box. */
+/** What follows a prompt in a conversation: an answer, a message, a box. */
 const conversation = /^\s*[✦╭│ℹ✕⚠]/;
 
-/**
- * What is in the last box with a prompt sign, when nothing but the lines of state follows: what was said before stands in such boxes too.
- * Null when there is none.
- */
+/** The content of the last box with a prompt sign, if only status lines follow it: earlier prompts have such boxes too. Otherwise null. */
 function composerRows(lines: readonly string[]): readonly string[] | null {
   const top = lines.findLastIndex((line) => boxTop.test(line));
   const bottom = lines.findLastIndex((line) => boxBottom.test(line));
   if (top === -1 || bottom <= top + 1 || !/^ [>*](?:\s|$)/.test(lines[top + 1] ?? "")) return null;
   if (lines.slice(bottom + 1).some((line) => conversation.test(line))) return null;
-  // The sign and what is left of the other lines.
+  // Without the prompt sign and indent.
   return lines.slice(top + 1, bottom).map((line) => line.slice(3));
 }
 
-/** Not faint, and one cell further to the right than what is typed: the cursor stands before it. */
+/** Not faint, and one cell to the right of typed text: the cursor is before it. */
 function isHint([first = "", ...others]: readonly string[]): boolean {
   return others.every((row) => row.trim() === "") && /^ {2}Type your message/.test(first);
 }

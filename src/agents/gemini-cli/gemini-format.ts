@@ -33,7 +33,7 @@ import {
   readGeminiUser,
 } from "./gemini-lines.ts";
 
-/** Reads `<home>/.gemini/tmp/<project>/chats/session-<time>-<id's first 8>.jsonl` as Gemini CLI 0.61 writes it. */
+/** Reads `<home>/.gemini/tmp/<project>/chats/session-<time>-<first 8 digits of the id>.jsonl` of Gemini CLI 0.61. */
 export const geminiFormat = createFormat({
   createIndexer: createGeminiIndexer,
   promptOf(line) {
@@ -45,7 +45,7 @@ export const geminiFormat = createFormat({
       .filter(isFields)
       .map((part) => stringAt(fieldsAt(part, "inlineData"), "data")),
   createAnswer,
-  /** `command` holds the newest answer: it is written again when its calls have ended. */
+  /** `command` holds the newest answer's id: an answer is repeated when its calls have ended. */
   readAnswerText(bytes, memory, turn) {
     if (turn?.mark.role !== "assistant" || geminiLineKind(bytes) !== "answer") return;
     const line = parseLine(bytes);
@@ -55,13 +55,13 @@ export const geminiFormat = createFormat({
     memory.command = id;
     turn.say(geminiText(line["content"]));
   },
-  // A resume leaves a file of the same session behind that never gets a turn (measured).
+  // A resume leaves a file of the same session that never gets a turn (measured).
   isPart: () => true,
   sessionOnceTurn: true,
 });
 
 function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
-  /** The newest answer: it is written once more when its calls have ended. */
+  /** The newest answer; it is repeated when its calls have ended. */
   let newest: string | null = null;
 
   function answer(line: Fields): void {
@@ -89,7 +89,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   return (bytes) => geminiLineKind(bytes) !== "answer" || readLine(bytes, answer);
 }
 
-/** `inputTokens` as Gemini counts it, cached ones included. */
+/** `inputTokens` include cached ones, as Gemini counts. */
 function usageOf(tokens: Fields): Usage | null {
   if (!("input" in tokens) && !("output" in tokens)) return null;
   return {
@@ -101,20 +101,20 @@ function usageOf(tokens: Fields): Usage | null {
 
 const savedSchema = savedIndexerSchema.extend({ format: z.literal("gemini"), copying: z.boolean() });
 
-/** Lines that may say something of a turn. */
-const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "told", "error", "rewound"]);
+/** Lines that may belong to a turn. */
+const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "info", "error", "rewound"]);
 
 /**
- * Finds turns and facts in a transcript of Gemini CLI, from its beginning or from where another one stood. What the agent takes out of
- * its history (a rewind, a prompt that was cancelled) was said and stays a turn.
+ * Finds turns and facts in a transcript of Gemini CLI, from its start or from a saved state. What the agent removes from its history (a
+ * rewind, a cancelled prompt) stays a turn.
  */
 export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from);
   const { marks, facts } = log;
-  /** Inside of a copy of the history. */
+  /** Whether the lines are a copy of the history. */
   let copying = from?.copying ?? false;
-  /** The newest answer, not parsed: the one before it says nothing more. */
+  /** The unparsed lines since the last pause: only the newest answers matter. */
   let putOff: Buffer[] = [];
 
   function user(line: Fields, start: number, firstLineBytes: number): void {
@@ -138,7 +138,7 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
     return true;
   }
 
-  /** Reads the put-off answers from the end, until they said how the turn stands, the model and the time: all are in each real line. */
+  /** Parses the pending answers from the end until state, model and time are known. */
   function settle(): void {
     const lines = putOff;
     putOff = [];
@@ -156,7 +156,6 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
     facts.updatedAt = found.time ?? facts.updatedAt;
   }
 
-  /** The turn is over, in this way. */
   function end(line: Fields | null, state: TurnState): void {
     settle();
     if (marks.length > 0) facts.lastTurn = state;
@@ -183,7 +182,7 @@ export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
           return readLine(bytes, (line) => user(line, offset, bytes.length));
         case "answer":
           return answer(bytes, offset);
-        case "told":
+        case "info":
           return readLine(bytes, (line) => {
             if (!isGeminiCancelled(line)) return;
             end(line, { kind: "aborted" });

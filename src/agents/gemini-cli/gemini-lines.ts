@@ -9,15 +9,15 @@ import {
 } from "../../transcripts/index.ts";
 
 /**
- * What a line of Gemini CLI is, told by its first bytes. `user` may be a prompt and has to be parsed to know; `other` is nothing for
- * turns or facts; `unreadable` is no line of JSON.
+ * The kind of a line, from its first bytes. `user` may be a prompt and has to be parsed; `other` has no turns or facts; `unreadable` is not
+ * JSON.
  */
 export type GeminiLineKind =
   | "head"
   | "user"
   | "tool_result"
   | "answer"
-  | "told"
+  | "info"
   | "error"
   | "history"
   | "facts"
@@ -33,11 +33,11 @@ const peek = createPeek([
 const kindOfType: Readonly<Record<string, GeminiLineKind>> = {
   user: "user",
   gemini: "answer",
-  info: "told",
+  info: "info",
   error: "error",
 };
 
-/** Tells the kind of a line without parsing it. */
+/** The kind of a line, without parsing it. */
 export function geminiLineKind(line: Buffer): GeminiLineKind {
   let kind: GeminiLineKind = "other";
   const readable = peek.members(line, 0, (key, at) => {
@@ -70,28 +70,27 @@ function holds(line: Buffer, at: number, key: string): boolean {
   return found;
 }
 
-/** What the agent puts around a conversation as if the user had said it. */
+/** Context that the agent injects as the user. */
 const contextTag = /^\s*<(session_context|hook_context)>/;
 
-/** What a user line is; `context` begins a copy of the history so far, which ends with a line of kind `history` (measured). */
+/** The content of a user line. `context` starts a copy of the history, which a `history` line ends (measured). */
 export type GeminiUserLine =
   | { readonly kind: "prompt"; readonly text: string }
   | { readonly kind: "context" }
   | { readonly kind: "none" };
 
-/** What a parsed line of a user says. */
 export function readGeminiUser(line: Fields): GeminiUserLine {
   const content = line["content"];
   if (contextTag.test(geminiText(content))) return { kind: "context" };
-  // What was typed, where it differs from what the model was given.
+  // What was typed, if it differs from what the model got.
   const text = geminiText(line["displayContent"] ?? content);
   return text.trim() === "" ? { kind: "none" } : { kind: "prompt", text };
 }
 
-/** The first of these begins what the agent adds of files that a prompt names. */
+/** The first part of what the agent adds for files named in a prompt. */
 const referencedFiles = "\n--- Content from referenced files ---";
 
-/** The text of a content: a string, a part, or a list of parts; an image is `[image]`. What was added of files is left out. */
+/** The text of a content (a string, a part, or a list of parts), with `[image]` for images and without added files. */
 export function geminiText(content: unknown): string {
   if (typeof content === "string") return content;
   const parts = Array.isArray(content) ? content : [content];
@@ -108,27 +107,27 @@ export function geminiText(content: unknown): string {
 }
 
 /**
- * Whether a line of the model is an answer. A copy of an earlier one, which the agent writes when it sets its history back, has a list as
- * its content (measured).
+ * Whether a model's line is an answer. When the agent resets its history, it writes copies of earlier answers with a list as content
+ * (measured).
  */
 export function isGeminiAnswer(line: Fields): boolean {
   return typeof line["content"] === "string" || line["content"] === undefined;
 }
 
-/** Whether a line that the agent told its user says that it stopped at their word. */
+/** Whether the agent reports that the user cancelled. */
 export function isGeminiCancelled(line: Fields): boolean {
   return line["content"] === "Request cancelled.";
 }
 
-/** A message's id is a UUID; of anything else so much is kept. */
+/** Ids are UUIDs; bounds anything else. */
 const maxIdCharacters = 100;
 
-/** The id by which an answer is known again; empty when it has none. */
+/** The id of an answer; empty if it has none. */
 export function geminiId(line: Fields): string {
   return stringAt(line, "id")?.slice(0, maxIdCharacters) ?? "";
 }
 
-/** A call with its result, null as long as there is none. */
+/** A call; its result is null while it runs. */
 export interface GeminiCall {
   readonly id: string;
   readonly name: string;
@@ -162,7 +161,7 @@ function resultText(result: unknown): string {
     .join("\n");
 }
 
-/** The folder that the agent tells the model at the beginning, from the first message of a `history`; null when it does not say. */
+/** The working directory from the context in a `history` line, or null. */
 export function geminiDir(line: Fields): string | null {
   const [first] = listAt(fieldsAt(line, "$set"), "messages");
   if (first === undefined) return null;

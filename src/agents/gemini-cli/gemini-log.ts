@@ -8,37 +8,36 @@ import { parseLine, stringAt, timeOf } from "../../transcripts/index.ts";
 import { readGeminiUser } from "./gemini-lines.ts";
 
 /**
- * What was typed into Gemini CLI lies in `tmp/<project>/logs.json`, under the id that its process began with, whatever session it is in by
- * then (measured). So a prompt that stands there under one id, and in the transcript of another, tells that the process has gone over.
+ * Gemini CLI logs typed prompts in `tmp/<project>/logs.json` under the id that its process started with, whatever its current session
+ * (measured). A prompt under one id in the log and in another session's transcript shows that the process changed its session.
  */
 export const typedLog = "logs.json";
 
-/** The session that a process runs; `soon` while its files have yet to tell; null when they tell of none. */
+/** A process's current session; `soon` while its files are incomplete; null if unknown. */
 export type Moved = { readonly sessionId: string } | "soon" | null;
 
-// The newest prompts: a longer one is not told apart from none.
+// For the newest prompts; a longer one is not recognized.
 const tailBytes = 64 * 1024;
-// Of each transcript; a prompt is followed by an answer, which may be long.
+// Per transcript; a prompt is followed by an answer, which can be long.
 const transcriptTailBytes = 512 * 1024;
 const headBytes = 4_096;
-// Of these a process can have written to one only.
+// A process can have written to only one of them.
 const maxRecentFiles = 20;
-/** Between a line of the log and what came of it, on a loaded machine. */
+/** Between a log entry and its effect, on a loaded machine. */
 const withinMs = 10_000;
 
 const entrySchema = z.looseObject({ sessionId: z.string(), message: z.string(), timestamp: z.string() });
 
-/** A process, as far as the log can tell of it. */
+/** A process as identified in the log. */
 export interface LoggedProcess {
-  /** The id that it began with. */
+  /** The id that it started with. */
   readonly firstId: string;
-  /** Epoch milliseconds: an earlier process may have begun with the same id. */
+  /** Epoch milliseconds: an earlier process may have started with the same id. */
   readonly startedAt: number;
 }
 
 /**
- * Where a process is by now, by the last prompt or `/clear` that was typed into it.
- *
+ * A process's current session, from the last prompt or `/clear` typed into it.
  * @param project the folder of logs.json
  */
 export function movedTo(project: string, { firstId, startedAt }: LoggedProcess, now: number): Moved {
@@ -65,12 +64,12 @@ function isCommand(message: string): boolean {
   return /^[/!?]/.test(message.trim());
 }
 
-/** The only session that began right after this time. */
+/** The only session that started right after this time. */
 function begunBy(project: string, at: number): string | null {
   return onlyOne(sessionsBegun(project, { from: at, to: at + withinMs }));
 }
 
-/** The ids of the sessions of a project that began in this time, epoch milliseconds. */
+/** The sessions of a project that started in this time, epoch milliseconds. */
 export function sessionsBegun(
   project: string,
   { from, to }: { readonly from: number; readonly to: number },
@@ -82,7 +81,7 @@ export function sessionsBegun(
   return new Set(begun);
 }
 
-/** The only session whose transcript has this prompt at this time; null when none or several have it. */
+/** The only session whose transcript has this prompt at this time; null for none or several. */
 function saidIn(project: string, prompt: { readonly text: string; readonly at: number }): string | null {
   const said = recentTranscripts(project, prompt.at).filter((path) =>
     tailLines(path, transcriptTailBytes)?.some((line) => says(line, prompt)),
@@ -104,7 +103,7 @@ function says(bytes: string, { text, at }: { readonly text: string; readonly at:
   return said.kind === "prompt" && said.text.trim() === text.trim() && Math.abs(saidAt - at) < withinMs;
 }
 
-/** Transcripts that were written to at this time or later, the newest first. */
+/** Transcripts written since then, newest first. */
 function recentTranscripts(project: string, since: number): readonly string[] {
   const chats = join(project, "chats");
   const found = namesIn(chats).flatMap((name) => {
@@ -127,7 +126,7 @@ function headOf(path: string): { readonly sessionId: string; readonly startedAt:
   return { sessionId: sessionId.toLowerCase(), startedAt: Date.parse(stringAt(line, "startTime") ?? "") };
 }
 
-/** The ids under which something was typed at this time or later. */
+/** The ids under which prompts were typed since then. */
 export function typedSince(project: string, from: number): ReadonlySet<string> {
   const entries = typedEntries(project);
   if (entries === "unreadable") return new Set();
@@ -137,7 +136,7 @@ export function typedSince(project: string, from: number): ReadonlySet<string> {
 
 type TypedEntry = z.infer<typeof entrySchema>;
 
-/** The newest entries of the log: a list of objects, each with its braces in lines of their own. Written anew for each. */
+/** The newest entries of the log: a list of objects, with braces on their own lines, rewritten for each prompt. */
 function typedEntries(project: string): readonly TypedEntry[] | "unreadable" {
   const lines = tailLines(join(project, typedLog), tailBytes);
   if (lines === null) return [];
@@ -145,11 +144,11 @@ function typedEntries(project: string): readonly TypedEntry[] | "unreadable" {
   try {
     return z.array(entrySchema).safeParse(JSON.parse(`[${text.slice(text.indexOf("  {\n"))}`)).data ?? [];
   } catch {
-    return "unreadable"; // in the middle of a write
+    return "unreadable"; // half written
   }
 }
 
-/** Whole lines from the end of a file; null when there is none. */
+/** Complete lines from the end of a file; null if there is no file. */
 function tailLines(path: string, bytes: number): readonly string[] | null {
   let cut = false;
   const text = textOf(path, (size) => {

@@ -8,27 +8,24 @@ import type { ExternalHolder } from "../template.ts";
 import { type LoggedProcess, movedTo, sessionsBegun, typedSince } from "./gemini-log.ts";
 import { geminiDir } from "./gemini-settings.ts";
 
-/** A live Gemini CLI, by what the kernel tells. */
+/** A live Gemini CLI, from /proc. */
 interface GeminiProcess {
   readonly pid: number;
   readonly parentPid: number;
-  /** The id that its arguments name; null when they name none. */
+  /** The id in its arguments, or null. */
   readonly namedId: string | null;
   readonly cwd: string;
-  /** Epoch milliseconds, to about a second. */
+  /** Epoch milliseconds, accurate to a second. */
   readonly startedAt: number;
 }
 
-/** Between a process's start and its session's, on a loaded machine; the start itself is known to a second. */
+/** Between the start of a process and of its session, on a loaded machine. */
 const beginsWithinMs = 30_000;
 const startToleranceMs = 2_000;
 
 const script = /(?:^|\/)gemini$|\/@google\/gemini-cli\/.+\.js$/;
 
-/**
- * The id that the arguments of a program name, if it is a Gemini CLI: undefined for another program, null when they name none. Values
- * such as `latest` name none. Pure.
- */
+/** The id in a program's arguments: undefined for another program, null if it has none (such as `latest`). */
 export function geminiArguments(argv: readonly string[]): string | null | undefined {
   const options = optionsOf(argv, script);
   return options === null ? undefined : namedIn(options);
@@ -39,9 +36,9 @@ function namedIn(options: readonly string[]): string | null {
 }
 
 /**
- * The sessions that live processes run whose state folder is this one. Linux only: no file of the agent tells who runs a session, so it is
- * asked of the kernel which processes there are. A session is known by the id in its process's arguments; without one, as the only one of
- * that directory that began with the process, or in which something was typed since; and from then on by what is typed.
+ * The sessions of live processes with this state folder. Linux only: no file of the agent records them, so they come from /proc. A session
+ * is identified by the id in the process's arguments, or as the only one of its directory that started with the process or got prompts
+ * since; later changes are in the log.
  */
 export async function geminiSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const folders = projectFolders(home);
@@ -60,15 +57,12 @@ export async function geminiSessions(home: string): Promise<ReadonlyMap<string, 
   return found;
 }
 
-/** What is typed into processes that began with the same id stands in the log under the same id. */
+/** Prompts of processes that started with the same id are logged under the same id. */
 function isShared(id: string, named: readonly (string | null)[]): boolean {
   return named.indexOf(id) !== named.lastIndexOf(id);
 }
 
-/**
- * What the log can know a process by; null for one whose arguments name no session, or the same as those of another, and where the system
- * does not tell.
- */
+/** The identity of a process in the log; null if its arguments have no id or share it with another process, and on other systems. */
 export async function loggedProcess(pid: number): Promise<LoggedProcess | null> {
   const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
   if (firstId === null) return null;
@@ -77,7 +71,7 @@ export async function loggedProcess(pid: number): Promise<LoggedProcess | null> 
   return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
 }
 
-/** Epoch milliseconds. The kernel counts in hundredths of a second since boot. */
+/** Epoch milliseconds. The kernel counts hundredths of a second since boot. */
 function startedAt({ startTime }: ProcessRow, boot: number): number {
   return boot + Number(startTime.split(".")[1] ?? 0) * 10;
 }
@@ -96,7 +90,7 @@ function begunWith(
   return others.length === 0 ? (only ?? null) : null;
 }
 
-/** Of one that started itself once more with the same arguments, the second. */
+/** If a process restarted itself with the same arguments, only the child. */
 async function geminiProcesses(home: string): Promise<readonly GeminiProcess[]> {
   const all = await allProcesses(home);
   return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
@@ -118,18 +112,18 @@ function homeOf(pid: number): string {
 
 const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
 
-/** A line of a path or two for each directory in which it ever ran. */
+/** A line or two for each directory in which it ever ran. */
 const maxProjectsBytes = 4 * 1024 * 1024;
 
-/** Where the agent keeps what belongs to a directory, by the directory. */
+/** The agent's folder for each project directory. */
 function projectFolders(home: string): ReadonlyMap<string, string> {
   try {
     const bytes = readSmallFileSync(join(home, "projects.json"), maxProjectsBytes);
     if (!Buffer.isBuffer(bytes)) return new Map();
-    const told = projectsSchema.safeParse(JSON.parse(bytes.toString("utf8"))).data;
-    const folders = Object.entries(told?.projects ?? {}).filter(([, name]) => name === basename(name));
+    const parsed = projectsSchema.safeParse(JSON.parse(bytes.toString("utf8"))).data;
+    const folders = Object.entries(parsed?.projects ?? {}).filter(([, name]) => name === basename(name));
     return new Map(folders.map(([dir, name]) => [dir, join(home, "tmp", name)]));
   } catch {
-    return new Map(); // in the middle of a write: the next look tells
+    return new Map(); // half written: the next read gets it
   }
 }

@@ -7,18 +7,17 @@ import { writeFileAtomic } from "../../platform/files.ts";
 import { readSmallFile } from "../../platform/regular-file.ts";
 import type { Environment, LaunchRequest } from "../template.ts";
 
-/** What stands in for a log-in. */
+/** Variables that replace a login. */
 export const geminiKeyVariables = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
-/** Gemini CLI's state folder. */
 export function geminiDir(env: Environment): string {
   return join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
 }
 
-/** Far more than people write; one of the project may lead to a file without an end. */
+/** Far more than people write; the project's file may be endless. */
 const maxSettingsBytes = 1024 * 1024;
 
-/** Null for what is missing or no regular file; no text for what is too large, which is left alone. */
+/** Null if it is missing or not a regular file; empty if it is too large, which is left alone. */
 async function textOf(path: string): Promise<string | null> {
   const text = await readSmallFile(path, maxSettingsBytes);
   return text === "too_large" ? "" : (text?.toString("utf8") ?? null);
@@ -27,7 +26,7 @@ async function textOf(path: string): Promise<string | null> {
 const lineComment = /^\s*\/\/.*$/gm;
 const switchedOff = /"dynamicWindowTitle"\s*:\s*false|"hideWindowTitle"\s*:\s*true/;
 
-/** The settings file, of the user or of the project, by which the window title does not tell the agent's state; null when none does. */
+/** The user's or project's settings file that hides the state in the window title, or null. */
 export async function hidesTitle({ env, dir }: Pick<LaunchRequest, "env" | "dir">): Promise<string | null> {
   for (const path of [join(geminiDir(env), "settings.json"), join(dir, ".gemini", "settings.json")]) {
     const text = await textOf(path);
@@ -41,8 +40,8 @@ const settingsSchema = z.looseObject({
 });
 
 /**
- * A key in the environment is the log-in, unless the person has chosen another one or logged in: then the agent asks nothing. A file
- * that is no plain JSON is left alone, and the agent's dialog stays.
+ * A key in the environment is the login, unless the person chose another method or logged in. A file that is not plain JSON is left alone:
+ * then the agent's dialog opens.
  */
 export async function answerKeyDialog(env: Environment): Promise<void> {
   if (!env["GEMINI_API_KEY"] || env["GOOGLE_GENAI_USE_GCA"] || env["GOOGLE_GENAI_USE_VERTEXAI"]) return;
@@ -61,7 +60,7 @@ function parsed(text: string): z.infer<typeof settingsSchema> | null {
   try {
     return settingsSchema.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    return null; // with comments, say: the person's own, not touched
+    return null; // with comments, for example: left alone
   }
 }
 

@@ -5,7 +5,7 @@ import { readSmallFileSync } from "../../platform/regular-file.ts";
 import { agentError } from "../errors.ts";
 import type { Environment, LoginState } from "../template.ts";
 
-/** Key variables of the vendors that OpenCode knows by itself and most people use. */
+/** The key variables of the most common vendors. */
 export const openCodeKeyVariables = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
@@ -15,7 +15,7 @@ export const openCodeKeyVariables = [
   "OPENCODE_API_KEY",
 ];
 
-/** The folder of OpenCode's database and log-ins. */
+/** The folder of OpenCode's database and logins. */
 export function openCodeData(env: Environment): string {
   return join(env["XDG_DATA_HOME"] || join(env["HOME"] || homedir(), ".local", "share"), "opencode");
 }
@@ -27,13 +27,13 @@ export function openCodeDatabase(env: Environment): string {
   return isAbsolute(named) ? named : join(openCodeData(env), named);
 }
 
-/** Whether OpenCode has a log-in of its own, or a key. Without one it may still have models that need none. */
+/** Whether OpenCode has a login or a key. Without either it may still have free models. */
 export function openCodeLogin(env: Environment): LoginState {
   if (hasLogin(env)) return "logged_in";
   return openCodeKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown";
 }
 
-/** A token or two for each vendor. */
+/** A token or two per vendor. */
 const maxLoginsBytes = 1024 * 1024;
 
 function hasLogin(env: Environment): boolean {
@@ -43,7 +43,7 @@ function hasLogin(env: Environment): boolean {
     const logins = objectSchema.safeParse(JSON.parse(bytes.toString("utf8"))).data;
     return Object.keys(logins ?? {}).length > 0;
   } catch {
-    return false; // no JSON
+    return false; // not JSON
   }
 }
 
@@ -51,8 +51,8 @@ const objectSchema = z.record(z.string(), z.unknown());
 const listSchema = z.array(z.unknown()).catch([]);
 
 /**
- * The variables that configure one launch, laid over what the environment has there already.
- * @throws PosternError `agent_start_failed` when that is no JSON
+ * The variables that configure one launch, merged with those of the environment.
+ * @throws PosternError `agent_start_failed` if those are not JSON
  */
 export function launchConfig(
   env: Environment,
@@ -65,13 +65,13 @@ export function launchConfig(
   const own = objectIn(env, "OPENCODE_CONFIG_CONTENT");
   const config = {
     ...own,
-    // A gateway that runs in such a session has it there already.
+    // A gateway that runs inside such a session already has it.
     plugin: [...listSchema.parse(own["plugin"]).filter((other) => other !== plugin), plugin],
     ...(instructions.length === 0 ? {} : { instructions: [...listSchema.parse(own["instructions"]), ...instructions] }),
   };
   return {
     OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
-    // In place of what the environment has there, and over the rules of the configuration.
+    // Replaces the environment's, and overrides the configured rules.
     ...(rules === null ? {} : { OPENCODE_PERMISSION: JSON.stringify(rules) }),
   };
 }
@@ -84,7 +84,7 @@ function objectIn(env: Environment, name: string): Readonly<Record<string, unkno
   } catch (error) {
     throw agentError(
       "agent_start_failed",
-      `Cannot start opencode: ${name} is set and is no JSON object. Mend it, or take it out of the environment.`,
+      `Cannot start opencode: the environment variable ${name} is not a JSON object. Fix it or unset it.`,
       { cause: error },
     );
   }

@@ -7,42 +7,42 @@ import type { FileStamp, LineSource, StoredSession, TranscriptDatabase } from ".
 import { type LineSink, maxLineBytes } from "../../transcripts/index.ts";
 
 /**
- * OpenCode keeps all sessions in one SQLite file, and of each an append-only log of events, numbered from 0. A session's transcript is
- * that log, an event as a line, at the path `<database>/<session id>`. This is such an id.
+ * OpenCode keeps all sessions in one SQLite file, each as an append-only log of events, numbered from 0. That log is the session's
+ * transcript, with an event per line, at the path `<database>/<session id>`. This is such an id.
  */
 export const sessionName = /^ses_[0-9A-Za-z]{1,80}$/;
-/** The database's file; other release channels than the usual one have a name of their own. */
+/** Other release channels have other names. */
 export const databaseName = /^opencode(?:-[\w.-]+)?\.db$/;
 
 /**
- * An event's offset is its number times this, about what an event takes: so a place is found without reading what lies before it, and what
- * is measured in bytes elsewhere (windows, portions) is measured well enough.
+ * An event's offset is its number times this, about the size of an event. So positions need no reading of earlier events, and windows
+ * measured in bytes work well enough.
  */
 export const eventAddressBytes = 4_096;
-/** Events that are fetched between two pauses; a busy agent's are some kilobytes each. */
+/** Events per fetch; a busy agent's have some kilobytes each. */
 const fetchEvents = 64;
-/** Nor more than this at once, but for one event that is larger. */
+/** Bytes per fetch, except for a single larger event. */
 const fetchBytes = 1024 * 1024;
-/** The owner writes in short transactions. */
+/** OpenCode's transactions are short. */
 const busyMs = 2_000;
 
-/** The database and the session of a transcript's path; null for the path of a file. */
+/** The database and session of a transcript's path; null for a file. */
 function databaseOf(path: string): { readonly database: string; readonly sessionId: string } | null {
   const [database, sessionId] = [dirname(path), basename(path)];
   return databaseName.test(basename(database)) && sessionName.test(sessionId) ? { database, sessionId } : null;
 }
 
-/** What changes when a session grows, to be watched: each transaction is written here first. */
+/** The file to watch: each transaction is written here first. */
 export function journalOf(database: string): string {
   return `${database}-wal`;
 }
 
-/** A write within so short a time of another may leave the same stamp. */
+/** Writes within this time may leave the same stamp. */
 const stampMs = 250;
 
 /**
- * Whether a journal was written to since this was last asked, for who is told of changes by the kernel. To look at a database is told as
- * one when root does it: SQLite then hands the journal to the owner that it has, and to look again at that would never end.
+ * Whether a journal was written since the last call. As root, even reading a database changes the journal: SQLite restores its owner.
+ * Watching that change without this check would never end.
  */
 export function createJournalNews(): (journal: string) => boolean {
   const stamps = new Map<string, string>();
@@ -56,15 +56,15 @@ export function createJournalNews(): (journal: string) => boolean {
   };
 }
 
-// One for each release channel that somebody has.
+// One per release channel.
 const maxJournals = 20;
 
 const sessionsQuery = `SELECT session.id AS id, event_sequence.seq AS seq, session.time_updated AS updatedAt
   FROM session JOIN event_sequence ON event_sequence.aggregate_id = session.id`;
 
 /**
- * The sessions of a database that have a log, in no order; sessions of versions that kept none are left out. Null when there is no such
- * database, or none that can be read.
+ * The sessions of a database that have a log, in no order; those of older versions have none. Null if the database does not exist or cannot
+ * be read.
  */
 export function sessionsIn(database: string): readonly StoredSession[] | null {
   return withDatabase(database, (db) => {
@@ -77,7 +77,7 @@ export function sessionsIn(database: string): readonly StoredSession[] | null {
   });
 }
 
-/** One session of a database; null when it is not there. */
+/** One session of a database, or null. */
 export function sessionIn(database: string, sessionId: string): StoredSession | null {
   return withDatabase(database, (db) => sessionFrom(db, sessionId));
 }
@@ -92,7 +92,7 @@ function sessionOf({ id, seq, updatedAt }: Readonly<Record<string, unknown>>): S
   return sessionName.test(id) ? { sessionId: id, events: seq + 1, updatedAt } : null;
 }
 
-/** Which file it is, by its inode: nothing is opened, for to close a file drops the locks that SQLite holds on it in this process. */
+/** Identifies the file without opening it: closing a file drops SQLite's locks on it in this process. */
 function databaseFile(database: string): { readonly dev: number; readonly ino: number } | null {
   return statOf(database);
 }
@@ -112,7 +112,7 @@ function open(database: string): DatabaseSync | null {
   try {
     return new DatabaseSync(database, { readOnly: true, timeout: busyMs });
   } catch {
-    return null; // it went, or may not be read: no sessions are seen in it
+    return null; // gone or unreadable: no sessions
   }
 }
 
@@ -122,13 +122,13 @@ function withDatabase<T>(database: string, use: (db: DatabaseSync) => T): T | nu
   try {
     return use(db);
   } catch {
-    return null; // another program's database, or one of a version that keeps other tables
+    return null; // another program's database, or another schema
   } finally {
     db.close();
   }
 }
 
-/** What a line may be longer than the event's data by. */
+/** The rest of a line besides the event's data. */
 const maxDataBytes = maxLineBytes - 1_024;
 
 const eventsQuery = `SELECT seq, type, CASE WHEN octet_length(data) <= ${maxDataBytes} THEN data END AS data,
@@ -137,8 +137,8 @@ const eventsQuery = `SELECT seq, type, CASE WHEN octet_length(data) <= ${maxData
   FROM event WHERE aggregate_id = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ${fetchEvents}`;
 
 /**
- * A session's log as a transcript of lines. The database is open until `close`.
- * @returns null when there is no such session
+ * A session's log as lines. The database stays open until `close`.
+ * @returns null if there is no such session
  * @throws PosternError `transcript_unreadable`
  */
 export async function openEventSource(path: string): Promise<LineSource | null> {
@@ -160,7 +160,7 @@ export async function openEventSource(path: string): Promise<LineSource | null> 
   return null;
 }
 
-/** How a session is, told as of a file. */
+/** A session's stamp in terms of a file. */
 export function stampOf(
   file: { readonly dev: number; readonly ino: number },
   { events, updatedAt }: StoredSession,
@@ -173,7 +173,7 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
   const identity = db.prepare("SELECT id FROM event WHERE aggregate_id = ? AND seq = ?");
   let isOpen = true;
 
-  /** Hands over the events of one fetch. @returns the number of the next one; null when there was none */
+  /** Passes on the events of one fetch. @returns the number of the next one, or null */
   function fetch(from: number, to: number, sink: LineSink): number | null {
     let next: number | null = null;
     let bytes = 0;
@@ -199,13 +199,13 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
       while (next < end) {
         const reached = fetch(next, end, sink);
         if (reached === null)
-          next = end; // taken away meanwhile
+          next = end; // deleted meanwhile
         else next = reached;
-        if (next < end) await setImmediate(); // the calls wait for the disk, and nobody else is served meanwhile
+        if (next < end) await setImmediate(); // the calls block this process
       }
       return { offset: Math.max(from.offset, next * eventAddressBytes), insideTooLong: false };
     },
-    // An event is known again by its id.
+    // An event is recognized by its id.
     async bytes(start, length) {
       const row = identity.get(sessionId, Math.floor(start / eventAddressBytes));
       const id = row?.["id"];
@@ -218,13 +218,13 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
   };
 }
 
-/** `timestamp` comes first: what was said before a session was forgotten is told by it. */
+/** `timestamp` comes first: it decides what was written before a session was forgotten. */
 function lineOf(type: string, at: unknown, data: string): Buffer {
   const time = typeof at === "number" && Math.abs(at) < 8.64e15 ? new Date(at).toISOString() : null;
   return Buffer.from(`{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(time)},"data":${data}}`);
 }
 
-/** OpenCode's database as the catalog and the readers use it. */
+/** OpenCode's database, for the catalog and the readers. */
 export const openCodeDatabase: TranscriptDatabase = {
   sessionAt: databaseOf,
   fileOf: databaseFile,

@@ -22,12 +22,12 @@ import {
 import type { Usage } from "../../wire/turn.ts";
 import { eventAddressBytes, openCodeDatabase } from "./opencode-database.ts";
 
-/** Reads a session's log in `<data>/opencode/opencode.db` as OpenCode 1.18 writes it. */
+/** Reads a session's log in `<data>/opencode/opencode.db` of OpenCode 1.18. */
 export const openCodeFormat = createFormat({
   createIndexer: createOpenCodeIndexer,
   promptOf: (line) => openCodePrompt(openCodePart(line)),
   createAnswer,
-  /** `command` holds the newest text's id: it is written again when it has ended. */
+  /** `command` holds the newest text's id: a text is repeated when it has ended. */
   readAnswerText(bytes, memory, turn) {
     if (turn?.mark.role !== "assistant" || openCodeLineKind(bytes) !== "part") return;
     const line = parseLine(bytes);
@@ -43,9 +43,9 @@ export const openCodeFormat = createFormat({
 });
 
 function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
-  /** Texts that are in the draft: each is written when it begins, empty, and when it has ended. */
+  /** Texts in the draft: each is written empty when it starts, and again when it has ended. */
   const written = new Set<string>();
-  /** The answers of this turn; what is written of the next prompt before its text is not of it. */
+  /** The answers of this turn; parts of the next prompt can come before its text. */
   const answers = new Set<string>();
 
   function message(line: Fields): void {
@@ -92,7 +92,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   };
 }
 
-/** `inputTokens` without those of the cache, as OpenCode counts them. */
+/** `inputTokens` without cached ones, as OpenCode counts. */
 function usageOf(tokens: Fields): Usage | null {
   const usage = {
     inputTokens: countAt(tokens, "input"),
@@ -102,10 +102,10 @@ function usageOf(tokens: Fields): Usage | null {
   return usage.inputTokens + usage.outputTokens + usage.cacheReadTokens === 0 ? null : usage;
 }
 
-/** What a line of OpenCode's log is about, told by its first bytes; `other` is nothing for turns or facts. */
+/** The kind of a line, from its first bytes; `other` has no turns or facts. */
 export type OpenCodeLineKind = "session" | "message" | "part" | "other";
 
-/** The events' types end with a version. */
+/** Event types end with a version. */
 const kinds: readonly (readonly [Buffer, OpenCodeLineKind])[] = [
   [Buffer.from('{"type":"message.part.updated.1"'), "part"],
   [Buffer.from('{"type":"message.updated.1"'), "message"],
@@ -113,51 +113,51 @@ const kinds: readonly (readonly [Buffer, OpenCodeLineKind])[] = [
   [Buffer.from('{"type":"session.updated.1"'), "session"],
 ];
 
-/** Tells the kind of a line without parsing it. */
+/** The kind of a line, without parsing it. */
 export function openCodeLineKind(line: Buffer): OpenCodeLineKind {
   return kinds.find(([head]) => line.subarray(0, head.length).equals(head))?.[1] ?? "other";
 }
 
-/** What an event says of a session or a message. */
+/** The session or message of an event. */
 export function openCodeInfo(line: Fields): Fields {
   return fieldsAt(fieldsAt(line, "data"), "info");
 }
 
-/** What an event says of a part of a message. */
+/** The part of a message in an event. */
 export function openCodePart(line: Fields): Fields {
   return fieldsAt(fieldsAt(line, "data"), "part");
 }
 
-/** Ids have some thirty characters; of anything else so much is kept. */
+/** Ids have some thirty characters; bounds anything else. */
 const maxIdCharacters = 100;
 
-/** The id under `key`; empty when there is none. */
+/** The id under `key`; empty if there is none. */
 export function openCodeId(from: Fields, key = "id"): string {
   return stringAt(from, key)?.slice(0, maxIdCharacters) ?? "";
 }
 
-/** Whether a session's first line says that it is a sub-agent's. */
+/** Whether a session's first line is a sub-agent's. */
 export function isSubagentSession(first: Buffer): boolean {
   if (openCodeLineKind(first) !== "session" || !first.includes('"parentID"')) return false;
   const line = parseLine(first);
   return line !== null && stringAt(openCodeInfo(line), "parentID") !== null;
 }
 
-/** A title that the agent gives before it has one, also to what it hands to a sub-agent. */
+/** A provisional title, also of sub-agents. */
 const standInTitle = /^(?:New|Child) session - \d{4}-/;
 
-/** What a session is called; null as long as it has no title of its own. */
+/** The session's title; null while it is provisional. */
 export function openCodeTitle(info: Fields): string | null {
   const title = stringAt(info, "title");
   return title === null || title === "" || standInTitle.test(title) ? null : title;
 }
 
-/** A time as the log has it, epoch milliseconds, in ISO 8601. */
+/** Epoch milliseconds as ISO 8601. */
 export function openCodeTime(ms: unknown): string | null {
   return typeof ms === "number" && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : null;
 }
 
-/** The prompt in a part of a message of the user; null for what the agent added, such as the text of a file. */
+/** The prompt in a user's part; null for what the agent added, such as a file's text. */
 export function openCodePrompt(part: Fields): string | null {
   const text = stringAt(part, "text");
   const isTyped = part["type"] === "text" && part["synthetic"] !== true && part["ignored"] !== true;
@@ -170,7 +170,7 @@ export function openCodeModel(info: Fields): string | null {
   return provider === null || model === null ? null : `${provider}/${model}`;
 }
 
-/** How the turn stands by its newest answer: one that ended with calls goes on. */
+/** The turn's state after its newest answer: after tool calls it continues. */
 export function openCodeState(info: Fields): TurnState {
   const error = info["error"];
   if (isFields(error)) return failureOf(error);
@@ -186,7 +186,7 @@ function failureOf(error: Fields): TurnState {
   return name === "ProviderAuthError" ? { kind: "failed", message, needs: "login" } : { kind: "failed", message };
 }
 
-/** A first prompt is kept as far as a title and a preview need it. */
+/** Enough for a title and a preview. */
 const promptCharacters = 2_000;
 
 const savedSchema = savedIndexerSchema.extend({
@@ -196,18 +196,18 @@ const savedSchema = savedIndexerSchema.extend({
 });
 
 /**
- * Finds the turns in a session's log of OpenCode, or continues where another one stood. What is taken out of the history (undo) was said
- * and stays a turn; what the agent says for the user (a summary, "go on") is part of its own turn.
+ * Finds the turns in a session's log of OpenCode, from its start or from a saved state. What an undo removes stays a turn; what the agent
+ * writes as the user (a summary, "go on") belongs to its own turn.
  */
 export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from, { promptCharacters });
   const { facts } = log;
-  /** The newest message of the user; its prompt comes after it. */
+  /** The user's newest message; its prompt follows it. */
   let userMessage = from?.userMessage ?? "";
   let awaitsPrompt = from?.awaitsPrompt ?? false;
 
-  // A mark ends in front of the next event, however long its own is.
+  // The mark ends before the next event, whatever its own length.
   const markAt = (start: number) => ({ start, firstLineBytes: eventAddressBytes - 1 });
 
   function message(line: Fields, offset: number): void {
@@ -251,7 +251,7 @@ export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
       const kind = openCodeLineKind(bytes);
       if (kind === "other") return true;
       if (kind !== "session") facts.turnLines++;
-      // Parts are long, and but for a prompt only the turns need them.
+      // Parts are long; except for prompts, only turns need them.
       if (kind === "part" && !awaitsPrompt) return true;
       const read = { message, part, session }[kind];
       return readLine(bytes, (line) => read(line, offset));

@@ -1,32 +1,32 @@
-// The plugin that OpenCode gets from Postern at its launch. It tells a session's inbox what happens, as the hooks of other agents do, and
-// passes decisions on permissions on. It says nothing and never fails the agent.
+// The plugin that Postern passes to OpenCode at its launch. It reports events to the session's inbox, as other agents' hooks do, and passes
+// on decisions on permissions. It prints nothing and never fails the agent.
 import { appendLine, cut } from "../hook-inbox.mjs";
 import { askForDecision } from "../hook-permission.mjs";
 
-// Sub-agents of a session that ran for days.
+// The sub-agents of a session that ran for days.
 const maxRemembered = 1_000;
 
 /** OpenCode calls every function that a plugin exports. */
 export const Postern = async ({ client, directory }) => {
   const inbox = process.env.POSTERN_SESSION_INBOX;
   const socketPath = process.env.POSTERN_SESSION_PERMISSIONS;
-  // Another OpenCode that this one runs as a command has its environment, and is no session of this terminal.
+  // Another OpenCode that this one runs as a command inherits its environment, but is not this terminal's session.
   process.env.POSTERN_OPENCODE_PID ??= String(process.pid);
   if (!inbox || process.env.POSTERN_OPENCODE_PID !== String(process.pid)) return {};
-  /** Whose sub-agent a session is; null for one of its own. */
+  /** The parent of a sub-agent's session; null for others. */
   const parents = new Map();
-  /** What is asked and not yet answered, by the request's id. */
+  /** Open requests, by id. */
   const asked = new Map();
-  /** The session that the person sees, as far as prompts tell: who goes over to another one before the first leaves the resumed one. */
+  /** The session on the screen, as far as prompts show: the first prompt in another one ends the resumed one. */
   let current = process.env.POSTERN_OPENCODE_RESUMED ?? null;
   let isRunning = false;
   let isIdle = true;
-  /** The answer that is not complete yet; of one that is cut off the end is told twice, and the first time before that. */
+  /** The unfinished answer. The end of an aborted one is reported twice, the first time before this. */
   let openMessage = null;
   let failure = null;
   let queue = Promise.resolve();
 
-  function tell(event, fields) {
+  function report(event, fields) {
     const payload = { session_id: current, hook_event_name: event, cwd: directory, ...fields };
     const nonce = event === "PermissionRequest" ? crypto.randomUUID() : undefined;
     const line = JSON.stringify({ at: Date.now(), payload, nonce }, cut);
@@ -35,7 +35,7 @@ export const Postern = async ({ client, directory }) => {
 
   async function rootOf(sessionId) {
     let id = sessionId;
-    // A sub-agent may have some of its own.
+    // Sub-agents can have sub-agents.
     for (let depth = 0; depth < 10; depth += 1) {
       if (!parents.has(id)) {
         const { data } = await client.session.get({ path: { id } });
@@ -56,32 +56,32 @@ export const Postern = async ({ client, directory }) => {
   async function prompt(sessionId, parts) {
     if ((await rootOf(sessionId)) !== sessionId) return;
     if (current !== sessionId) {
-      if (current !== null) tell("SessionEnd", { reason: "clear" });
+      if (current !== null) report("SessionEnd", { reason: "clear" });
       current = sessionId;
-      tell("SessionStart", { source: "startup" });
+      report("SessionStart", { source: "startup" });
     }
     const typed = parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored);
-    // What the agent says for the user, such as "go on" after a summary, is no prompt.
+    // What the agent writes as the user, such as "go on" after a summary, is not a prompt.
     if (typed.length === 0) return;
     isRunning = true;
     isIdle = false;
     openMessage = null;
     failure = null;
-    tell("UserPromptSubmit", { prompt: typed.map(({ text }) => text).join("\n") });
+    report("UserPromptSubmit", { prompt: typed.map(({ text }) => text).join("\n") });
   }
 
-  function tellEnd() {
+  function reportEnd() {
     if (!isRunning || !isIdle || openMessage !== null) return;
     isRunning = false;
-    if (failure === null) tell("Stop", {});
-    else tell("StopFailure", { error: failure.name, last_assistant_message: failure.message });
+    if (failure === null) report("Stop", {});
+    else report("StopFailure", { error: failure.name, last_assistant_message: failure.message });
   }
 
   async function ask(request, call, answer) {
     const root = await rootOf(request.sessionID);
     if (root !== current) return;
     const fields = { ...call, ...(root === request.sessionID ? {} : { agent_id: request.sessionID }) };
-    const line = tell("PermissionRequest", fields);
+    const line = report("PermissionRequest", fields);
     const controller = new AbortController();
     const open = { fields, controller, isOurs: false };
     asked.set(request.id, open);
@@ -91,7 +91,7 @@ export const Postern = async ({ client, directory }) => {
       open.isOurs = true;
       return answer(decision);
     };
-    // Meanwhile the dialog stands in the terminal.
+    // Meanwhile the dialog is open in the terminal.
     askForDecision({ socketPath, line, note, pass, signal: controller.signal }).catch(() => undefined);
   }
 
@@ -99,12 +99,12 @@ export const Postern = async ({ client, directory }) => {
     const request = asked.get(requestID);
     if (request === undefined) return;
     asked.delete(requestID);
-    // Of an answer that came from the gateway, it is yet to be told that it was taken.
+    // An answer that came from the gateway still has to be confirmed.
     if (!request.isOurs) request.controller.abort();
-    tell("PostToolUse", request.fields);
+    report("PostToolUse", request.fields);
   }
 
-  // The client of plugins has no name for these.
+  // The plugin client has no methods for these.
   const { _client: calls } = client;
   async function post(url, body) {
     const { error } = await calls.post({ url, body, headers: { "Content-Type": "application/json" } });
@@ -116,13 +116,13 @@ export const Postern = async ({ client, directory }) => {
     "session.status": ({ sessionID, status }) => {
       if (sessionID !== current) return;
       isIdle = status.type === "idle";
-      tellEnd();
+      reportEnd();
     },
     "message.updated": ({ info }) => {
       if (info.sessionID !== current || info.role !== "assistant") return;
       if (info.time.completed === undefined) openMessage = info.id;
       else if (openMessage === info.id) openMessage = null;
-      tellEnd();
+      reportEnd();
     },
     "session.error": ({ sessionID, error }) => {
       if (sessionID !== current || error?.name === "MessageAbortedError") return;
@@ -162,9 +162,9 @@ export const Postern = async ({ client, directory }) => {
     "question.rejected": answered,
   };
 
-  /** One after another, so that what is told is told in order. */
+  /** In sequence, to keep the order. */
   function soon(act) {
-    queue = queue.then(act).catch(() => undefined); // an agent goes on without Postern
+    queue = queue.then(act).catch(() => undefined); // the agent continues without Postern
     return queue;
   }
 
@@ -175,7 +175,7 @@ export const Postern = async ({ client, directory }) => {
     },
     "chat.message": async ({ sessionID }, { parts }) => {
       for (const part of parts) {
-        // What follows a prompt that Postern types, so that Enter does not pick from a list.
+        // Postern types a space after a prompt, so that Enter does not pick from a list.
         if (part.type === "text" && part.text.endsWith(" ")) part.text = part.text.slice(0, -1);
       }
       void soon(() => prompt(sessionID, [...parts]));

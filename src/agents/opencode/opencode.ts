@@ -17,8 +17,8 @@ import {
 import { databaseName, sessionIn, sessionName } from "./opencode-database.ts";
 
 /**
- * What is read without leave, as by default; everything else is asked for, tools of other servers too. They are laid over the rules of
- * the configuration key by key, in its order, and the last that fits decides: so what it allows by name is asked for by name.
+ * Reading needs no permission, as by default; everything else does, including other servers' tools. Merged into the configured rules key by
+ * key; the last match decides. So tools that the configuration allows by name are set to ask by name.
  */
 const asking = {
   "*": "ask",
@@ -46,7 +46,7 @@ const asking = {
   ),
 };
 
-/** By default it would ask for nothing. `all` leaves what the person forbids forbidden. */
+/** Without rules it asks for nothing. `all` keeps the user's denials. */
 const rules = {
   ask: asking,
   edits: { ...asking, edit: "allow" },
@@ -57,8 +57,8 @@ const plugin = new URL("./opencode-plugin.mjs", import.meta.url).href;
 const keptQuiet = { OPENCODE_DISABLE_AUTOUPDATE: "1" };
 
 /**
- * OpenCode, as measured with 1.18.33. It tells by a plugin, which it is handed in a variable of its environment: the person's own
- * configuration is not touched.
+ * OpenCode, as measured with 1.18.33. It reports through a plugin, passed in an environment variable: the user's configuration is not
+ * touched.
  */
 export const openCode: AgentTemplate = {
   name: "opencode",
@@ -76,7 +76,7 @@ export const openCode: AgentTemplate = {
   // Each of them ends the agent.
   commandWords: ["exit", "quit", ":q"],
   readsMentions: true,
-  // `--prompt` is taken at a start only, and in place of a resume's.
+  // `--prompt` works only at a start, and replaces a resume.
   accepts: { model: true, systemPrompt: "file", prompt: false },
   // A last `@word` picks from a list.
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: null },
@@ -93,7 +93,7 @@ export const openCode: AgentTemplate = {
   ],
   findTranscript: async (agentSessionId, env) =>
     sessionIn(openCodeDatabase(env), agentSessionId) === null ? null : join(openCodeDatabase(env), agentSessionId),
-  // The plugin tells it.
+  // The plugin reports it.
   discoverSessionId: async () => null,
   async externalHolder(agentSessionId, env) {
     return (await recentSessions(openCodeDatabase(env))).get(agentSessionId) ?? null;
@@ -108,11 +108,11 @@ const recentSessions = createHolderMemory(openCodeSessions);
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const { binary, kind, sessionId, env, launchDir, permissionMode } = request;
-  // With an id that it does not know it would begin another session with the next prompt.
+  // With an unknown id it would start another session at the next prompt.
   if (kind === "resume" && sessionIn(openCodeDatabase(env), sessionId) === null) {
     throw agentError(
       "agent_start_failed",
-      `Cannot resume ${sessionId}: it is not in ${openCodeDatabase(env)}, where OpenCode keeps its sessions.`,
+      `Cannot resume ${sessionId}: OpenCode has no such session in ${openCodeDatabase(env)}.`,
     );
   }
   const instructions: string[] = [];
@@ -124,7 +124,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const argv: [string, ...string[]] = [
     binary,
     ...(kind === "resume" ? [`--session=${sessionId}`] : []),
-    // With "=", so that no value is ever read as a flag.
+    // With "=", so that no value is read as a flag.
     ...(request.model === null ? [] : [`--model=${request.model}`]),
     ...(permissionMode === "all" ? ["--auto"] : []),
   ];
@@ -146,7 +146,7 @@ function toEvent(payload: HookPayload): HookEvent | null {
     : { kind: "turn_failed", message };
 }
 
-/** The end of the composer's box, with the line of agent and model in it; a dialog has neither. */
+/** The lower edge of the composer, below its line of agent and model; dialogs have neither. */
 function composerPainted(lines: readonly string[]): boolean {
   const bottom = lines.findLastIndex((line) => /^\s*╹▀{8,}/.test(line));
   return bottom > 0 && /^\s*┃\s+\S.* · \S/.test(lines[bottom - 1] ?? "");
@@ -154,7 +154,7 @@ function composerPainted(lines: readonly string[]): boolean {
 
 const program = /(?:^|\/)opencode$/;
 
-/** The session that the arguments of a program name, if it is an OpenCode; null when they name none, or for another program. Pure. */
+/** The session in a program's arguments, if it is OpenCode; otherwise null. */
 export function openCodeArguments(argv: readonly string[]): string | null {
   const options = optionsOf(argv, program);
   return options === null ? null : namedIn(options);
@@ -165,8 +165,8 @@ function namedIn(options: readonly string[]): string | null {
 }
 
 /**
- * The sessions of a database that the arguments of live processes name, on Linux: no file of the agent tells who runs a session. Those
- * that a gateway started are left out: it knows them itself, and in which session they are by now.
+ * The sessions of a database that arguments of live processes name (Linux): no file of the agent records them. Those that a gateway started
+ * are left out: it knows their current session itself.
  */
 export async function openCodeSessions(database: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const found = new Map<string, ExternalHolder>();
@@ -181,15 +181,15 @@ export async function openCodeSessions(database: string): Promise<ReadonlyMap<st
 }
 
 /**
- * Whether neither this process nor one that it started has opened its database yet, which a slow start does within seconds of work. Told on
- * Linux alone.
+ * Whether neither this process nor a child has opened the database, which a slow start does within seconds of CPU time. False except on
+ * Linux.
  */
 export function isBeforeDatabase(pid: number, database: string): boolean {
   try {
     const path = join(realpathSync(dirname(database)), basename(database));
     return ![pid, ...descendantsOf(pid).map((child) => child.pid)].some((one) => hasOpen(one, path));
   } catch {
-    return false; // gone, its folder is not there yet, or no Linux
+    return false; // gone, without its folder yet, or not Linux
   }
 }
 
