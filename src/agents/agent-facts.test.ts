@@ -6,7 +6,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { createAgentFacts } from "./agent-facts.ts";
 import { codex } from "./codex/codex.ts";
 
-test("a program that told no version is asked again, but not at once; one that did is not", async () => {
+test("a program without a known version is asked again later; one with a version is not", async () => {
   const clock = createFakeClock();
   const facts = createAgentFacts(clock);
   const folder = await makeTempFolder();

@@ -24,7 +24,7 @@ test("an answer is given again for a quarter of a second, to each key its own", 
   expect(await remembered("a")).toEqual(heldBy("a 3"));
 });
 
-test("who has ended since then holds nothing", async () => {
+test("a process that has exited since then holds nothing", async () => {
   const child = spawn("sleep", ["60"]);
   const both = new Map([...heldBy("here"), ...heldBy("ended", child.pid)]);
   const remembered = createHolderMemory(async () => both, clockAt({ now: 0 }));

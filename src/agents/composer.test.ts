@@ -75,7 +75,7 @@ describe("Codex", () => {
     );
   });
 
-  test("of version 0.156.0 starts while nothing stands below its composer", () => {
+  test("of version 0.156.0 is starting while nothing is below its composer", () => {
     const head = ["│ >_ OpenAI Codex (v0.156.0)            │", "  Resuming session…", " "];
     expect(codex.isStarting?.([...head, "› Ask Codex to do anything", " ", " "])).toBe(true);
     expect(codex.isStarting?.([...head, "› Ask Codex to do anything", "", "  GPT-6-Astra default · ~/project"])).toBe(

@@ -45,7 +45,7 @@ test("each agent keeps its own vendor's keys and loses the others'", () => {
   ]);
 });
 
-test("nothing tells the agent that it runs inside another agent, another terminal or a service", () => {
+test("no variable shows that the agent runs inside another agent, another terminal or a service", () => {
   const env = agentEnvironment(
     {
       TERM: "dumb",

@@ -23,7 +23,7 @@ test("a transcript of Claude Code is found by its name in any project", async ()
   expect(await findInProjectFolders(join(root, "nowhere"), id)).toBeNull();
 });
 
-test("of a rollout that goes on in another file the newest part is found", async () => {
+test("the newest part of a rollout is found", async () => {
   const root = await makeTempFolder();
   const [id, part, later] = [newUuid(), newUuid(), newUuid()];
   const day = [root, "2026", "11", "21"] as const;
@@ -68,7 +68,7 @@ test("an id that is no UUID, or only the end of one, finds nothing", async () =>
   }
 });
 
-test("a folder or a broken link with the name of a transcript is none", async () => {
+test("a folder or a broken link with the name of a transcript is not found", async () => {
   const root = await makeTempFolder();
   const id = newUuid();
   await mkdir(join(root, "one", `${id}.jsonl`), { recursive: true });

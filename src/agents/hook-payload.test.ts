@@ -42,7 +42,7 @@ describe.each([
     ]);
   });
 
-  test("the claims beside the event", () => {
+  test("the claims next to the event", () => {
     const claim = template.parseHook(JSON.stringify({ ...base, hook_event_name: "Stop" }));
     expect(claim).toMatchObject({
       agentSessionId: base.session_id,
@@ -51,7 +51,7 @@ describe.each([
     });
   });
 
-  test("what happens inside a sub-agent neither begins nor ends anything, and names no transcript", () => {
+  test("an event inside a sub-agent starts and ends nothing, and names no transcript", () => {
     const inside = { ...base, agent_id: "a03745d72b2ebbad5", agent_type: "general-purpose" };
     for (const event of ["SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SessionEnd", "SubagentStop"]) {
       expect(read(template, { ...inside, hook_event_name: event })).toBeNull();
@@ -68,7 +68,7 @@ describe.each([
     });
   });
 
-  test("what is no payload says nothing", () => {
+  test("an invalid payload is ignored", () => {
     for (const text of ["", "{", "[]", "null", '"x"', "{}", '{"session_id":1,"hook_event_name":"Stop"}']) {
       expect(template.parseHook(text)).toBeNull();
     }

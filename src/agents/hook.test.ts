@@ -33,7 +33,7 @@ async function linesOf(inbox: string): Promise<readonly unknown[]> {
     .map((line) => JSON.parse(line));
 }
 
-test("a payload becomes one line with the time, readable by nobody else", async () => {
+test("a payload becomes one line with the time, readable only by its owner", async () => {
   const inbox = join(await makeTempFolder(), "inbox");
   const payload = { hook_event_name: "Stop", session_id: "x", last_assistant_message: "line\nbreak 🦊" };
   const before = Date.now();
@@ -64,7 +64,7 @@ test("strings over 16 KiB are cut wherever they are, and never inside a characte
   expect(line).toMatchObject({ payload: { tool_input: { content: [`${"x".repeat(16 * 1024 - 1)}\ufffd`, "short"] } } });
 });
 
-test("what is no payload, too long, or has no inbox is dropped without a word", async () => {
+test("an invalid or too long payload, or one without an inbox, is dropped silently", async () => {
   const folder = await makeTempFolder();
   const inbox = join(folder, "inbox");
   await report(inbox, "no json");
@@ -83,7 +83,7 @@ test("a link in place of the inbox is not followed", async () => {
   expect(await readFile(join(folder, "other"), "utf8")).toBe("");
 });
 
-test("a full inbox takes only what a session's state needs", async () => {
+test("a full inbox accepts only what a session's state needs", async () => {
   const inbox = join(await makeTempFolder(), "inbox");
   await writeFile(inbox, "");
   await truncate(inbox, 64 * 1024 * 1024 + 1);

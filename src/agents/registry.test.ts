@@ -86,7 +86,7 @@ describeOnBothStores("the registry of agents", (openStore) => {
   });
 });
 
-test("an unknown name is told from one that is not configured, and from a missing program", async () => {
+test("an unknown name, an unconfigured agent and a missing program are different errors", async () => {
   const { registry, install, bin } = await makeWorld(await openSqliteTestStore());
   expect(await errorCode(registry.resolve("nobody"))).toBe("agent_unknown");
   expect(await errorCode(registry.configure("nobody"))).toBe("agent_unknown");
@@ -120,7 +120,7 @@ test("the version is asked once for each state of the program", async () => {
   expect(await starts()).toBe(2);
 });
 
-test("PATH is looked at anew each time", async () => {
+test("PATH is looked up each time", async () => {
   const { registry, install, env } = await makeWorld(await openSqliteTestStore());
   await install("my-agent");
   expect((await registry.list()).availableAgents).toHaveLength(1);
@@ -128,7 +128,7 @@ test("PATH is looked at anew each time", async () => {
   expect((await registry.list()).availableAgents).toHaveLength(0);
 });
 
-test("what is known of a log-in is kept for a while, and asked anew when it may have changed", async () => {
+test("the login state is cached, and asked again when it may have changed", async () => {
   const { registry, install, env } = await makeWorld(await openSqliteTestStore());
   await install("my-agent");
   const login = async () => (await registry.list()).availableAgents[0]?.login;

@@ -93,7 +93,7 @@ async function setUp(
   return { host, clock, changed, notes, logins, terminalOf, lives, folders, screen, bin };
 }
 
-test("a log-in runs in a terminal; a second call means the same, another agent has its own", async () => {
+test("a login runs in a terminal; a second call returns the same one, another agent has its own", async () => {
   const { host, logins, terminalOf, changed, clock } = await setUp();
   const [first, second] = await Promise.all([logins.logIn("agent", { by }), logins.logIn("agent", { by })]);
   expect(first.sessionId).toMatch(/^login-[0-9a-f-]{36}$/);
@@ -118,14 +118,14 @@ test("a log-in runs in a terminal; a second call means the same, another agent h
     .toBe(false);
 });
 
-test("only who may log agents in finds it", async () => {
+test("only a caller with admin finds it", async () => {
   const { logins } = await setUp();
   const { sessionId } = await logins.logIn("agent", { by });
   expect(logins.find(sessionId, callerWith("coding:read", "coding:write", "coding:drive"))).toBeNull();
   expect(logins.find("login-none", admin)).toBeNull();
 });
 
-test("it is ended when nobody watches for two minutes, not while somebody does, and after ten in any case", async () => {
+test("it ends after two minutes without a viewer, and after ten in any case", async () => {
   const { logins, clock, lives, terminalOf } = await setUp();
   const alone = terminalOf((await logins.logIn("other", { by })).sessionId);
   const { sessionId } = await logins.logIn("agent", { by });
@@ -147,7 +147,7 @@ test("it is ended when nobody watches for two minutes, not while somebody does, 
   await expect.poll(() => lives(watched), patience).toBe(false);
 });
 
-test("an agent without a log-in of its own is refused, and the gateway's end ends what runs", async () => {
+test("an agent without a login is refused, and running jobs end with the gateway", async () => {
   const { logins, lives, terminalOf } = await setUp();
   expect(await errorCode(logins.logIn("keyed", { by }))).toBe("invalid_request");
   const terminalId = terminalOf((await logins.logIn("agent", { by })).sessionId);
@@ -184,7 +184,7 @@ test("nothing is kept of what it showed when its host is lost", async () => {
   expect(folders()).toEqual([]);
 });
 
-test("a program that ends at once is a log-in that has ended", async () => {
+test("a program that exits immediately is an ended login", async () => {
   const { logins, changed } = await setUp("process.exit(1)");
   await logins.logIn("agent", { by });
   await expect.poll(() => changed, patience).toEqual(["agent"]);
@@ -195,7 +195,7 @@ async function plantNpm(bin: string, script: string): Promise<void> {
   await writeFile(join(bin, "npm"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
 
-test("an installation runs npm by its arguments and without keys, once at a time, and tells how it ended", async () => {
+test("an installation runs npm without keys, one at a time, and reports how it ended", async () => {
   const { logins, bin, screen, clock, lives, terminalOf } = await setUp();
   expect(await errorCode(logins.install("keyed", { by }))).toBe("invalid_request");
   expect(await errorCode(logins.install("agent", { by }))).toBe("agent_binary_missing");
@@ -217,7 +217,7 @@ test("an installation runs npm by its arguments and without keys, once at a time
   await expect.poll(() => logins.ofAgent("agent")[0]?.state, patience).toBe("ended");
 });
 
-test("one that is cancelled ends with all that it started, and leaves nothing; the next begins anew", async () => {
+test("a cancelled job ends with its processes and leaves nothing; the next one starts from scratch", async () => {
   const { logins, bin, screen, terminalOf, lives, folders } = await setUp();
   await plantNpm(bin, "trap '' HUP; /bin/sleep 600 & echo child:$!; wait");
   const { sessionId } = await logins.install("agent", { by });
@@ -238,7 +238,7 @@ test("one that is cancelled ends with all that it started, and leaves nothing; t
     .toEqual([{ kind: "install", sessionId: next.sessionId, state: "ended", exitCode: 0, ahead: 0 }]);
 });
 
-test("one that is asked for while another is being cancelled begins after the end of that", async () => {
+test("a job requested while another is being cancelled starts after that one's end", async () => {
   const { logins, bin, screen, terminalOf, lives } = await setUp();
   await plantNpm(bin, "trap '/bin/sleep 0.3; exit 1' HUP TERM; echo begun; while :; do /bin/sleep 0.05; done");
   const first = await logins.install("agent", { by });
@@ -272,7 +272,7 @@ test("a way to log in that the agent does not have is refused", async () => {
   expect(await errorCode(logins.logIn("agent", { method: "code", by }))).toBe("invalid_request");
 });
 
-test("what is begun, cancelled and ends is written down once, by the agent's own name, with who did it", async () => {
+test("the start, cancellation and end of a job are audited once, with the agent's name and the caller", async () => {
   const { logins, bin, notes, host, terminalOf } = await setUp();
   await plantNpm(bin, "exit 0");
   await Promise.all([logins.logIn("alias", { by }), logins.logIn("agent", { by: another })]);
@@ -302,7 +302,7 @@ test("what is begun, cancelled and ends is written down once, by the agent's own
   expect(notes).toHaveLength(6);
 });
 
-test("leaving a page ends its log-in soon, but not one that is watched elsewhere; who cancels it ends it at once", async () => {
+test("leaving a page ends its login soon, unless it is watched elsewhere; cancelling ends it immediately", async () => {
   const { logins, clock, lives, terminalOf, notes } = await setUp();
   const { sessionId } = await logins.logIn("agent", { by });
   const terminalId = terminalOf(sessionId);
@@ -335,7 +335,7 @@ test("leaving a page ends its log-in soon, but not one that is watched elsewhere
   expect(await lives(next)).toBe(false);
 });
 
-test("installations wait in line: one npm at a time, and each knows its place", async () => {
+test("installations are queued: one npm at a time, each with its position", async () => {
   const { logins, bin, host, terminalOf, screen, notes } = await setUp();
   await plantNpm(bin, 'echo "npm $*"; read line; exit 0');
   const first = await logins.install("agent", { by });
@@ -363,7 +363,7 @@ test("installations wait in line: one npm at a time, and each knows its place", 
   ]);
 });
 
-test("installations that wait outlive the terminal host: the next one begins in the new one", async () => {
+test("queued installations outlive the terminal host: the next one starts in the new host", async () => {
   const { logins, bin, host, screen, notes } = await setUp();
   await plantNpm(bin, 'echo "npm $*"; read line; exit 0');
   await logins.install("agent", { by });
@@ -382,7 +382,7 @@ test("installations that wait outlive the terminal host: the next one begins in 
   ]);
 });
 
-test("a log-in that was left and is asked for again in time is not ended by that leaving", async () => {
+test("a login that was left and requested again in time keeps running", async () => {
   const { logins, clock, notes } = await setUp();
   const { sessionId } = await logins.logIn("agent", { by });
   await clock.advance(10_000);

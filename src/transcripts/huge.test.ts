@@ -68,7 +68,7 @@ test("a hundred turns of megabytes are an answer of bounded size: the newest who
   expect(cost.grewMb).toBeLessThan(250);
 });
 
-describe("a turn of Codex whose every call is told twice", () => {
+describe("a turn of Codex that reports every call twice", () => {
   function* twice(): Generator<string> {
     const output = "line of output\n".repeat(1_700);
     yield event({ type: "user_message", message: "go" });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 const formats = ["claude", "codex", "gemini"] as const;
 const fixture = (name: string): string => join(import.meta.dirname, "fixtures", `${name}.jsonl`);
 
-describe("how the last turn stands while a file grows line by line", () => {
+describe("the state of the last turn while a file grows line by line", () => {
   const cases = {
     "claude-2.1.329-commands":
       "0:none 1:open 2:open 3:open 4:ended 6:open 6:ended 7:open 8:open 8:ended 9:open 10:ended 11:open 11:aborted 12:open 13:ended",

@@ -53,7 +53,7 @@ describe("a line of Claude Code", () => {
   });
   const text = (words: string): object => ({ type: "text", text: words });
 
-  test("of a local command is no turn, also when the agent speaks up by itself afterwards", async () => {
+  test("of a local command is not a turn, even if the agent writes unprompted afterwards", async () => {
     const command = user(
       "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>",
     );
@@ -112,7 +112,7 @@ describe("a line of Claude Code", () => {
     expect(await read("claude")).toMatchObject({ told: ["user: hi", "assistant: hello | and on"], state: "ended" });
   });
 
-  test("with images shows the words beside them, without an editor's context", async () => {
+  test("with images shows the text next to them, without an editor's context", async () => {
     const image = { type: "image", source: { type: "base64", data: "AAAA" } };
     await append(
       user([text("<ide_opened_file>a.ts</ide_opened_file>"), text("look [Image #1]"), image]),
@@ -135,7 +135,7 @@ describe("a line of Claude Code", () => {
     expect((await read("claude")).told).toEqual(["user: hi", "assistant: hello"]);
   });
 
-  test("of a message goes on after its thinking, and the turn's own end mark ends it", async () => {
+  test("of a message continues after its thinking, and the turn's end line ends it", async () => {
     await append(user("hi"), assistant({ type: "thinking", thinking: "hm" }));
     expect((await read("claude")).state).toBe("open");
     await append({ parentUuid: null, isSidechain: false, type: "system", subtype: "turn_duration", durationMs: 1 });
@@ -173,7 +173,7 @@ describe("a line of Codex", () => {
     expect((await transcripts.summary(path, "codex"))?.cwd).toBe("/old");
   });
 
-  test("in a newer form takes the place of what the model's input let guess", async () => {
+  test("in a newer form replaces the guess from the model's input", async () => {
     await append(
       meta({}),
       message("user", "<some_new_context>nobody typed this</some_new_context>"),
@@ -190,7 +190,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(["user: hi", "assistant: hello", "user: again"]);
   });
 
-  test("that takes back a guessed prompt lets the answer before it go on, also when that was read already", async () => {
+  test("that replaces a guessed prompt continues the answer before it, even if that was already read", async () => {
     const prompt = { type: "UserMessage", content: [{ type: "text", text: "hi" }] };
     await append(response({ type: "function_call", call_id: "c", name: "f", arguments: "{}" }));
     await append(message("user", "<some_new_context>nobody typed this</some_new_context>"));

@@ -71,7 +71,7 @@ async function skipped(): Promise<number | undefined> {
 describe("which turns are returned", () => {
   beforeEach(() => writeFile(path, [1, 2, 3].map((n) => prompt(`p${n}`) + say(`a${n}`)).join("")));
 
-  test("the newest of what is left, in ascending order", async () => {
+  test("the newest of the rest, in ascending order", async () => {
     expect(await told({ limit: 3 })).toEqual(["assistant: a2", "user: p3", "assistant: a3"]);
     expect(await told({ after: 3, limit: 10 })).toEqual(["user: p3", "assistant: a3"]);
     expect(await told({ after: 0, limit: 1 })).toEqual(["assistant: a3"]);
@@ -114,7 +114,7 @@ describe("a transcript that grows", () => {
     expect(await skipped()).toBe(0);
   });
 
-  test("is read anew when it shrank, when it was replaced and when it was rewritten in place", async () => {
+  test("is read again when it shrank, was replaced, or was rewritten in place", async () => {
     await writeFile(path, prompt("first") + say("long answer"));
     expect(await told()).toHaveLength(2);
     await truncate(path, prompt("first").length);

@@ -40,7 +40,7 @@ const ofClaude = (...data: readonly string[]): readonly unknown[] => [
   },
 ];
 
-test("pictures in a prompt of Claude Code have the type of their content; what is no picture is left out", async () => {
+test("images in a prompt of Claude Code have the type of their content; other data is left out", async () => {
   const turn = await promptOf("claude", ofClaude(png, svg, jpeg, html, gif, webp));
   expect(turn?.images).toEqual([
     { mediaType: "image/png", data: png },
@@ -51,7 +51,7 @@ test("pictures in a prompt of Claude Code have the type of their content; what i
   expect(turn?.text).toBe("Look at this");
 });
 
-test("only who asks for pictures gets them", async () => {
+test("images are included only on request", async () => {
   expect(await promptOf("claude", ofClaude(png), false)).not.toHaveProperty("images");
 });
 

@@ -32,7 +32,7 @@ async function asNobody(run: () => Promise<void>): Promise<void> {
   }
 }
 
-test("a transcript that this user may not read is none, and the log says so once", async () => {
+test("a transcript without read permission is treated as missing, and logged once", async () => {
   const { path, warn, transcripts } = await setUp();
   await chmod(path, 0o000);
   await asNobody(async () => {

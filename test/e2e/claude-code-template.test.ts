@@ -27,7 +27,7 @@ async function put(path: string, content: unknown): Promise<void> {
 }
 
 describe("start and resume", () => {
-  test("a start takes our id, prompt, model and instructions, and shows no dialog", async () => {
+  test("a start uses our id, prompt, model and instructions, and shows no dialog", async () => {
     const world = await makeAgentWorld(claudeCode);
     const sessionId = newUuid();
     const prompt = `--help me\nwith "two" 'lines' 🦊 $HOME \`id\``;
@@ -41,7 +41,7 @@ describe("start and resume", () => {
       model: "claude-test-model",
       systemPrompt: expect.stringContaining(systemPrompt),
     });
-    // What is private travels in files that nobody else can read.
+    // Private data is passed in files that only the owner can read.
     expect(agent.plan.argv.join("\n")).not.toMatch(/INSTRUCTION|sk-scripted/);
     const files = agent.plan.argv.filter((argument) => argument.includes("/launch-"));
     expect(await Promise.all(files.map(async (file) => (await stat(file)).mode & 0o777))).toEqual([0o600, 0o600]);
@@ -50,7 +50,7 @@ describe("start and resume", () => {
     expect(path?.startsWith(claudeCode.transcriptRoots(agent.env)[0] ?? "?")).toBe(true);
   });
 
-  test("a resume from elsewhere goes on in the same file, keeps the instructions and takes another model", async () => {
+  test("a resume from elsewhere continues the same file, keeps the instructions and accepts another model", async () => {
     const world = await makeAgentWorld(claudeCode);
     const sessionId = newUuid();
     const first = await world.launch({ sessionId, prompt: "first", systemPrompt: "INSTRUCTION-OF-THE-TEST" });
@@ -188,7 +188,7 @@ describe("first-run dialogs", () => {
     await expect(stat(served)).rejects.toThrow("ENOENT");
   });
 
-  test("the person's own hooks go on running beside ours", async () => {
+  test("the person's own hooks still run next to ours", async () => {
     const world = await makeAgentWorld(claudeCode);
     const ran = join(world.root, "ran");
     const hooks = { Stop: [{ hooks: [{ type: "command", command: `touch ${ran}` }] }] };
@@ -212,7 +212,7 @@ describe("first-run dialogs", () => {
     });
   });
 
-  test("a log-in that is there is kept, although a key variable is set", async () => {
+  test("an existing login is kept, although a key variable is set", async () => {
     const world = await makeAgentWorld(claudeCode);
     const login = {
       accessToken: "token-of-the-login",
@@ -228,7 +228,7 @@ describe("first-run dialogs", () => {
     expect(await readState(world)).not.toHaveProperty("customApiKeyResponses");
   });
 
-  test("without a key and a log-in the turn fails and says that a log-in is needed", async () => {
+  test("without a key or a login the turn fails with login required", async () => {
     const world = await makeAgentWorld(claudeCode);
     const { ANTHROPIC_API_KEY: _key, ...env } = world.env;
     const agent = await world.launch({ prompt: "hello", env });
@@ -237,7 +237,7 @@ describe("first-run dialogs", () => {
 });
 
 describe("a live session", () => {
-  test("its state file tells who runs it and what it is doing, and Escape stops a turn without a hook", async () => {
+  test("its state file has its process and activity, and Escape stops a turn without a hook", async () => {
     const world = await makeAgentWorld(claudeCode);
     const sessionId = newUuid();
     const agent = await world.launch({ sessionId, prompt: "slow 60000" });
@@ -294,7 +294,7 @@ describe("a live session", () => {
   });
 });
 
-test("the log-in is told from the key variable, and from neither", async () => {
+test("a login, a key variable and neither are distinguished", async () => {
   const world = await makeAgentWorld(claudeCode);
   const { ANTHROPIC_API_KEY: _key, ...keyless } = world.env;
   expect(await claudeCode.loginState(world.binary, world.env)).toBe("key_variable");

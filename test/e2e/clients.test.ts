@@ -23,7 +23,7 @@ beforeAll(async () => {
   ({ token } = await accounts.tokens.create((await accounts.owner()).accountId, wanted));
 });
 
-/** Runs a client as its first line says, with what somebody types when they are asked. */
+/** Runs a client as its first line says, with input for its questions. */
 function run(argv: readonly string[], { typed, as = token }: { readonly typed: string; readonly as?: string }) {
   const [program = "", ...args] = argv;
   const env = { PATH: process.env["PATH"], GATEWAY: used.gateway.url, TOKEN: as };

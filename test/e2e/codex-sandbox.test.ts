@@ -70,7 +70,7 @@ test.skipIf(!hasOldBubblewrap)(
   },
 );
 
-test("what Postern asks Codex takes no helper programs away from another Codex that starts", async () => {
+test("Postern's questions to Codex remove no helpers of another Codex that is starting", async () => {
   const env = { ...whole.env, CODEX_HOME: join(whole.root, "asked") };
   await mkdir(env.CODEX_HOME);
   const binary = inject("agents").codex;

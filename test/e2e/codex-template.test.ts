@@ -31,7 +31,7 @@ async function untilTranscriptHolds(agent: PlannedAgent, text: string): Promise<
 }
 
 describe("start and resume", () => {
-  test("a start works with the key alone, takes prompt, model and instructions, and shows no dialog", async () => {
+  test("a start works with the key alone, uses prompt, model and instructions, and shows no dialog", async () => {
     const world = await makeAgentWorld(codex);
     await writeFile(join(world.stateDir, "config.toml"), `developer_instructions = "THE-PERSONS-OWN"`);
     const prompt = `--help me\nwith "two" 'lines' 🦊 $HOME \`id\``;
@@ -50,7 +50,7 @@ describe("start and resume", () => {
     expect(await readFile(join(world.stateDir, "config.toml"), "utf8")).not.toContain("trust_level");
   });
 
-  test("a resume from elsewhere goes on in the same file without a dialog; an unknown id ends with 1", async () => {
+  test("a resume from elsewhere continues the same file without a dialog; an unknown id exits with 1", async () => {
     const world = await makeAgentWorld(codex);
     const first = await world.launch({ prompt: "first" });
     await first.until("turn_ended");
@@ -91,7 +91,7 @@ describe("start and resume", () => {
     await agent.until("turn_ended");
   });
 
-  test("four started at once in one directory are each told their own id, before the first hook and by it", async () => {
+  test("four started at once in one directory each get their own id, before the first hook and from it", async () => {
     const world = await makeAgentWorld(codex);
     const agents = await Promise.all([1, 2, 3, 4].map((number) => world.launch({ prompt: `say I am ${number}` })));
     const ids = await Promise.all(agents.map(discovered));
@@ -170,7 +170,7 @@ describe("first-run dialogs", () => {
     expect(prompts(world)).toEqual([]);
   });
 
-  test("a hook of the person's that nobody has reviewed is not trusted by our own", async () => {
+  test("an unreviewed hook of the person's does not become trusted through ours", async () => {
     const world = await makeAgentWorld(codex);
     const ran = join(world.root, "ran");
     const hook = `[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = "command"\ncommand = "touch ${ran}"\n`;
@@ -188,7 +188,7 @@ describe("first-run dialogs", () => {
     await expect(stat(ran)).rejects.toThrow("ENOENT");
   });
 
-  test("a log-in that is there is used, although a key variable is set", async () => {
+  test("an existing login is used, although a key variable is set", async () => {
     const world = await makeAgentWorld(codex);
     await writeFile(
       join(world.stateDir, "auth.json"),
@@ -214,7 +214,7 @@ describe("first-run dialogs", () => {
     expect(request?.headers["authorization"]).toBe("Bearer my-key");
   });
 
-  test("without a key and a log-in the log-in is shown", async () => {
+  test("without a key or a login the login dialog is shown", async () => {
     const world = await makeAgentWorld(codex);
     const { OPENAI_API_KEY: _key, ...env } = world.env;
     const agent = await world.launch({ prompt: "hello", env });
@@ -224,7 +224,7 @@ describe("first-run dialogs", () => {
 });
 
 describe("a live session", () => {
-  test("a lock tells who runs it, and Escape stops a turn without a hook but with a line in the transcript", async () => {
+  test("a lock has its process, and Escape stops a turn without a hook but with a line in the transcript", async () => {
     const world = await makeAgentWorld(codex);
     const agent = await world.launch({ prompt: "slow 60000" });
     const sessionId = await discovered(agent);
@@ -270,7 +270,7 @@ describe("a live session", () => {
     expect(agent.kinds()).toContain("session_end");
   });
 
-  test("an error of the API ends the turn without a hook; the transcript tells", async () => {
+  test("an API error ends the turn without a hook, but in the transcript", async () => {
     const world = await makeAgentWorld(codex);
     const agent = await world.launch({ prompt: "fail 400" });
     await agent.until("prompt_submitted");
@@ -279,7 +279,7 @@ describe("a live session", () => {
   });
 });
 
-test("the log-in is told from the key variable, and from neither", async () => {
+test("a login, a key variable and neither are distinguished", async () => {
   const world = await makeAgentWorld(codex);
   const { OPENAI_API_KEY: _key, ...keyless } = world.env;
   expect(await codex.loginState(world.binary, world.env)).toBe("key_variable");

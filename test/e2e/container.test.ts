@@ -53,7 +53,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     await model?.close();
   });
 
-  test("who has not said that its port stays on this machine is refused, before anything is made or printed", () => {
+  test("without confirming that its port stays on this machine, it is refused before creating or printing anything", () => {
     expect(refused.output).toMatch(/^postern: unsafe_configuration: .*\n$/);
     expect(refused.left.filter((name) => name !== ".cache")).toEqual([]); // compiled code
   });
@@ -77,7 +77,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect((await signIn()).status).toBe(401);
   });
 
-  test("its health is told by the image's own command, and so is that nobody answers", async () => {
+  test("the image's health command reports it as healthy, and a missing answer as unhealthy", async () => {
     const [program = "", ...args] = scene.image.healthcheck ?? [];
     expect(await container.exec(program, ...args)).toMatchObject({ code: 0 });
     expect(await scene.run([program, ...args], { POSTERN_PORT: String(await freePort()) })).toMatchObject({ code: 1 });
@@ -99,7 +99,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect(new Set(sent)).toEqual(new Set([keys.anthropic, `Bearer ${keys.openai}`]));
   });
 
-  test("nobody in it is root or can become it, its root folder cannot be written to, and what is orphaned is reaped", async () => {
+  test("no process is root or can become it, its root folder is read-only, and orphans are reaped", async () => {
     const statuses = await container.exec("sh", "-c", "cat /proc/[0-9]*/status");
     const said = (field: string): readonly string[] => [
       ...new Set([...statuses.stdout.matchAll(new RegExp(`^${field}:\\t(.*)$`, "gm"))].map(([, value = ""]) => value)),
@@ -128,7 +128,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect(await readFile(join(scene.home, ".postern/terminal-host/host.log"), "utf8")).toContain("leaving");
   });
 
-  test("another boot changes nothing, prints no link, and goes on with the sessions", async () => {
+  test("another boot changes nothing, prints no link, and keeps the sessions", async () => {
     container = await scene.boot(env);
     expect(container.output()).toContain("Already set up. Nothing changed.\n");
     expect(container.output()).not.toContain("/sign-in#");

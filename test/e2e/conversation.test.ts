@@ -24,7 +24,7 @@ function exchanges(turns: readonly Turn[]): string[] {
 }
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
-  test("asks, goes on in the same process, and is resumed after a kill: three exchanges, in order, none twice", async () => {
+  test("asks, continues in the same process, and resumes after a kill: three exchanges, in order, none twice", async () => {
     const { api } = gateway;
     const dir = world.repository;
     const first = await api.ask({ agent, dir, prompt: "first words", waitMs });

@@ -68,7 +68,7 @@ test("an agent of the config file is listed, asked, asked again in the same proc
   );
 });
 
-test("a program without transcript runs, and nothing is claimed of what it was told", async () => {
+test("a program without a transcript runs, and nothing is claimed about its prompts", async () => {
   const { api } = gateway;
   const asked = await api.ask({ agent: "parrot", dir: world.repository, prompt: "polly" });
   expect(asked).toMatchObject({ agent: "parrot", delivered: null, turnCount: 0 });

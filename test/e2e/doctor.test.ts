@@ -5,7 +5,7 @@ import { useGateway } from "../support/use-gateway.ts";
 
 const running = useGateway({ agents: true });
 
-test("beside a running gateway all is well, and both agents start in a terminal", async () => {
+test("all checks pass next to a running gateway, and both agents start in a terminal", async () => {
   const { world, gateway } = running;
   const { port, hostname } = new URL(gateway.url);
   await gateway.app.agents.setDefault("claude-code");

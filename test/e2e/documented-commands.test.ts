@@ -43,7 +43,7 @@ async function typeDocument(page: Document, home: DocumentedHome): Promise<void>
   }
 }
 
-/** A command that goes on beside the others. */
+/** A command that keeps running next to the others. */
 interface Followed {
   readonly place: string;
   readonly act: Act | undefined;
@@ -81,7 +81,7 @@ async function runOne(
 function checkOutcome({ place, text, shown }: DocumentedCommand, outcome: CommandOutcome, exitCode: number): void {
   const said = `${outcome.stdout}${outcome.stderr}`;
   expect(outcome.exitCode, `${place}: ${text}\n${said}`).toBe(exitCode);
-  // curl ends with 0 when it was told what is wrong.
+  // curl exits with 0 when the server reports an error.
   expect(outcome.stdout, `${place}: ${text}`).not.toMatch(/"type":"\/docs\/problems#/);
   for (const part of (shown ?? "").split(/…|\n/)) expect(said, place).toContain(part.trim());
 }

@@ -83,32 +83,29 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   expect(await factsOf(gateway, `Session:${sessionId}`)).toEqual(expect.arrayContaining(facts));
 });
 
-test.skipIf(process.platform !== "linux")(
-  "one that somebody runs elsewhere is told, and is not run twice",
-  async () => {
-    const dir = world.repository;
-    const listed = async () => {
-      const { body } = await gateway.api.post<ListOutput>("/api/coding/coding_list_sessions", {});
-      return body.sessions.map(({ sessionId, owner, pid }) => ({ sessionId, owner, pid }));
-    };
-    const { body } = await gateway.api.post<ListAgentsOutput>("/api/coding/coding_list_agents", {});
-    const [before] = await listed();
-    expect(before).toMatchObject({ owner: null });
-    const host = await hostOf(world);
-    const terminalId = newUuid();
-    const env = { ...world.env, GEMINI_CLI_NO_RELAUNCH: "true", GEMINI_CLI_TRUST_WORKSPACE: "true" };
-    const argv = [body.agents[0]?.binary ?? "", `--resume=${before?.sessionId}`] as const;
-    const { pid } = await host.spawn({ terminalId, leaseKey: terminalId, argv, cwd: dir, env, cols: 100, rows: 30 });
-    await expect.poll(listed, patience).toEqual([{ ...before, owner: "external", pid }]);
-    const ask = { dir, sessionId: before?.sessionId, prompt: "hi" };
-    expect(await gateway.api.post("/api/coding/coding_ask", ask)).toMatchObject({ body: { code: "session_busy" } });
-    await host.end(terminalId);
-    await host.close();
-    await expect.poll(listed, patience).toEqual([before]);
-  },
-);
+test.skipIf(process.platform !== "linux")("a session that runs elsewhere is reported, and not run twice", async () => {
+  const dir = world.repository;
+  const listed = async () => {
+    const { body } = await gateway.api.post<ListOutput>("/api/coding/coding_list_sessions", {});
+    return body.sessions.map(({ sessionId, owner, pid }) => ({ sessionId, owner, pid }));
+  };
+  const { body } = await gateway.api.post<ListAgentsOutput>("/api/coding/coding_list_agents", {});
+  const [before] = await listed();
+  expect(before).toMatchObject({ owner: null });
+  const host = await hostOf(world);
+  const terminalId = newUuid();
+  const env = { ...world.env, GEMINI_CLI_NO_RELAUNCH: "true", GEMINI_CLI_TRUST_WORKSPACE: "true" };
+  const argv = [body.agents[0]?.binary ?? "", `--resume=${before?.sessionId}`] as const;
+  const { pid } = await host.spawn({ terminalId, leaseKey: terminalId, argv, cwd: dir, env, cols: 100, rows: 30 });
+  await expect.poll(listed, patience).toEqual([{ ...before, owner: "external", pid }]);
+  const ask = { dir, sessionId: before?.sessionId, prompt: "hi" };
+  expect(await gateway.api.post("/api/coding/coding_ask", ask)).toMatchObject({ body: { code: "session_busy" } });
+  await host.end(terminalId);
+  await host.close();
+  await expect.poll(listed, patience).toEqual([before]);
+});
 
-test("an open dialog is told and nothing is typed into it; stopped, what waited is answered; after /clear the next session is told", async () => {
+test("an open dialog is reported and gets no input; after a stop, the queued prompt is answered; after /clear the next session is reported", async () => {
   const dir = world.repository;
   const asked = await gateway.api.ask({ dir, prompt: "run touch made-unasked.txt", waitMs, model });
   expect(asked).toMatchObject({ activity: "needs_permission", permissions: [], status: "running" });
@@ -151,7 +148,7 @@ test("in a worktree, allowed all: it runs a command unasked; stopped before it a
   await gateway.api.post("/api/coding/coding_close_session", { sessionId, discardWorktree: true });
 });
 
-test("what it would take as a command is refused, as are a system prompt and a title that tells nothing", async () => {
+test("commands are refused, as are a system prompt and a window title without the state", async () => {
   const ask = (input: object) => gateway.api.post("/api/coding/coding_ask", { dir: world.repository, ...input });
   for (const prompt of ["/quit", "!touch x", "@README.md", "?", "exit"]) {
     expect(await ask({ prompt }), prompt).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });

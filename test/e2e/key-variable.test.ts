@@ -5,7 +5,7 @@ import type { Log } from "../../src/core/log.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { runPostern } from "../support/postern-process.ts";
 
-// Real agents in a home where nobody ever logged in: what they have is a variable in the gateway's environment.
+// Real agents in a home without a login: they only have a variable in the gateway's environment.
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -70,7 +70,7 @@ function logInto(lines: string[]): Log {
   return { debug: write, info: write, warn: write, error: write };
 }
 
-test("set up by command, with the vendors' keys and no log-in, both agents start without a dialog", async () => {
+test("set up on the command line, with the vendors' keys and no login, both agents start without a dialog", async () => {
   const world = await homeWith({ ANTHROPIC_API_KEY: claudeKey, OPENAI_API_KEY: openAiKey });
   const setup = await runPostern(["coding", "setup", "--yes", "--default", "codex"], { env: { ...world.env } });
   expect(setup.stdout).toMatch(/^claude-code +configured +key_variable/m);

@@ -16,7 +16,7 @@ async function makeToken(): Promise<string> {
   return (await accounts.tokens.create((await accounts.owner()).accountId, wanted)).token;
 }
 
-/** What the model of the outer agent is told to do: look, start the other agent, and say so. */
+/** What the outer agent's model does: look, start the other agent, and report that. */
 function scriptFor({
   tools,
   inner,

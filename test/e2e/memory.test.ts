@@ -19,7 +19,7 @@ const used = useGateway({ agents: true, env: keys, config: { memory: { record: "
 const waitMs = 30_000;
 const patience = { timeout: 20_000, interval: 100 };
 
-/** What programs say to a model beside its user. */
+/** What programs send to a model besides the user's text. */
 async function plantContext(world: World): Promise<void> {
   const hook = { type: "command", command: "echo 'Decision: planted = by a hook'" };
   const settings = { hooks: { UserPromptSubmit: [{ hooks: [hook] }], SessionStart: [{ hooks: [hook] }] } };
@@ -36,7 +36,7 @@ async function plantContext(world: World): Promise<void> {
 
 const agents = ["claude-code", "codex"] as const;
 
-/** Work of every kind, on a branch of its own. */
+/** Work of every kind, on its own branch. */
 function workOf(agent: (typeof agents)[number], dir: string): string {
   const git = "git -c user.name=T -c user.email=t@example.invalid";
   const task = {

@@ -66,7 +66,7 @@ describe.each(styles)("$title", ({ name, args }) => {
     expect(Date.now() - askedAt).toBeGreaterThan(2_000);
   });
 
-  test("shows a failure of the API and goes on with the next prompt", async () => {
+  test("shows an API failure and continues with the next prompt", async () => {
     await start(name, { args, prompt: "fail 400" });
     await untilScreenShows("Scripted failure 400");
     await agent?.prompt("better now");

@@ -23,7 +23,7 @@ async function expectMoved(sessionId: string, pid: number | null): Promise<strin
   return next;
 }
 
-test("claude-code: after /clear process and lease go over to the agent's next session, and the old one can be resumed beside it", async () => {
+test("claude-code: after /clear process and lease move to the agent's next session, and the old one can be resumed next to it", async () => {
   const { api } = used.gateway;
   const dir = used.world.repository;
   const { sessionId, pid } = await api.ask({ agent: "claude-code", dir, prompt: "before", waitMs });

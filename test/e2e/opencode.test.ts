@@ -39,7 +39,7 @@ async function sessionsOf(tool: "list_sessions" | "search_sessions", input: obje
   return body.sessions.map(({ sessionId }) => sessionId);
 }
 
-/** A start of which the program was seen to hang, on a busy machine, is told as failed and made once more. */
+/** A start that hung on a busy machine is reported as failed and repeated once. */
 async function begin(inputOf: (attempt: number) => AskInput): Promise<AskOutput> {
   for (let attempt = 1; ; attempt += 1) {
     const { status, body } = await gateway.api.post<AskOutput & Pick<Problem, "code">>(
@@ -88,7 +88,7 @@ test("a session is started, asked, kept over a restart of the gateway, killed, r
   resumed = third;
 }, 480_000);
 
-test("a permission is told and answered from here; stopped, the prompt that waited is answered; a failure is told", async () => {
+test("a permission is reported and answered; after a stop, the queued prompt is answered; a failure is reported", async () => {
   const { sessionId, dir, pid } = resumed;
   const asked = await gateway.api.ask({ dir, sessionId, prompt: "run touch made-asked.txt", waitMs });
   expect(asked).toMatchObject({ activity: "needs_permission", permissions: [{ tool: "bash", answerable: true }] });
@@ -139,7 +139,7 @@ test("in a worktree, allowed all: it runs a command unasked, with a system promp
   expect(processRow(pid ?? 0)).toBeUndefined();
 }, 480_000);
 
-test("what it would take as a command is refused", async () => {
+test("commands are refused", async () => {
   const ask = (input: object) => gateway.api.post("/api/coding/coding_ask", { dir: world.repository, ...input });
   for (const prompt of ["/exit", "!touch x", "@README.md", "quit"]) {
     expect(await ask({ prompt }), prompt).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });

@@ -11,7 +11,7 @@ const patience = { timeout: 30_000, interval: 200 };
 
 // Both agents were seen to; one is enough for what is the gateway's own.
 test.for(["codex"])(
-  "%s: while somebody wants to be asked in the terminal a waiting permission is asked there, and later ones too",
+  "%s: while permissions are set to the terminal, a waiting one is asked there, and later ones too",
   async (agent) => {
     const { world, gateway } = used;
     const { api, url, app } = gateway;

@@ -13,7 +13,7 @@ const patience = { timeout: 30_000, interval: 100 };
 const { askFor, answer, untilIdle, close, inProject } = permissionCaller(used);
 
 describe.for(["claude-code", "codex"])("%s", (agent) => {
-  test("a write that is denied does not happen, and the agent is told why; one that is allowed does", async () => {
+  test("a denied write does not happen, and the agent gets the reason; an allowed one does", async () => {
     const denied = `denied-${agent}.txt`;
     const { asked, permission } = await askFor(agent, `write ${denied} with never`);
     const { sessionId } = asked;
@@ -104,7 +104,7 @@ test("claude-code: a sub-agent's question is answered after the turn that starte
   await close(sessionId);
 });
 
-test("claude-code: who answers in the terminal meanwhile is not answered for again", async () => {
+test("claude-code: a permission answered in the terminal meanwhile is not answered again", async () => {
   const { asked, permission } = await askFor("claude-code", "write by-hand.txt with by hand");
   await atTerminal(used.world, asked.pid, async ({ press, screen }) => {
     await expect.poll(screen, patience).toContain("Do you want to create");

@@ -115,11 +115,11 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     await api.post("/api/coding/coding_close_session", { sessionId });
   });
 
-  test("what an agent would take as a command, and terminal escapes, are refused as prompts, and nothing runs", async () => {
+  test("commands and terminal escapes are refused as prompts, and nothing runs", async () => {
     const { api } = gateway;
     const dir = world.repository;
     const { sessionId } = await api.ask({ agent, dir, prompt: "begin", waitMs });
-    // Codex asks for a title beside its turn, when it likes.
+    // Codex asks for a title during its turn, at any time.
     const turnsAsked = (): number => world.modelServer.requests.filter(({ kind }) => kind === "turn").length;
     const before = turnsAsked();
     for (const prompt of [
@@ -146,7 +146,7 @@ describe.for(["claude-code", "codex"])("%s", (agent) => {
     await api.post("/api/coding/coding_close_session", { sessionId });
   });
 
-  test("text typed in the terminal is never sent unasked: the prompt is refused, clears it, or takes it along", async () => {
+  test("text typed in the terminal is never sent unasked: the prompt is refused, clears it, or includes it", async () => {
     const { api } = gateway;
     const dir = world.repository;
     const { sessionId, pid } = await api.ask({ agent, dir, prompt: "begin", waitMs });

@@ -17,7 +17,7 @@ export interface Conversation {
   readonly answerSchema: unknown;
 }
 
-/** An error that is told, with more headers and fields where the script names some. */
+/** An error response, with the headers and fields of the script. */
 export interface ToldError extends Partial<Pick<NonNullable<Script["fail"]>, "headers" | "error">> {
   readonly status: number;
   readonly message: string;

@@ -136,7 +136,7 @@ test("Claude's tags around a paste are taken off", async () => {
   expect(server.requests.at(-1)?.prompt).toBe(prompt);
 });
 
-test("what is no model call is answered too", async () => {
+test("requests other than model calls are answered too", async () => {
   expect((await fetch(server.url, { method: "HEAD" })).status).toBe(200);
   expect((await fetch(`${server.url}/v1/models`)).status).toBe(200);
   expect(await (await post("/v1/messages/count_tokens", {})).json()).toEqual({ input_tokens: 100 });
@@ -171,7 +171,7 @@ test("a chat completion with a schema is answered with what the prompt says, or 
   expect(server.requests.at(-1)).toMatchObject({ kind: "side", path: "/v1/chat/completions" });
 });
 
-test("whether a client left before its answer is known", async () => {
+test("a client that left before its answer is noticed", async () => {
   const prompt = "answer {}\nslow 60000";
   const body = { model: "m", messages: [user(prompt)], output_config: { format: { schema: {} } } };
   const controller = new AbortController();

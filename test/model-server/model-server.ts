@@ -26,7 +26,7 @@ export interface RecordedRequest {
   readonly reply: Reply | null;
   /** The body as text, decompressed. */
   readonly body: string;
-  /** Whether whoever asked went before the answer was there. */
+  /** Whether the client left before the answer. */
   wasCutOff(): boolean;
 }
 

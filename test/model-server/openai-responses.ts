@@ -57,7 +57,7 @@ function promptText(item: InputItem): string | null {
   return /^\s*(<[a-z_]+>|# AGENTS\.md)/.test(text) ? null : text;
 }
 
-/** Output is a text, or the parts of one; code mode begins with a header of its own. */
+/** Output is a text or its parts; code mode has its own header. */
 const toolOutput = z.union([
   z.string(),
   z.array(contentPart).transform((parts) => parts.map(({ text }) => text ?? "").join("\n")),

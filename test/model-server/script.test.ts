@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { closingText, echoOf, parseScript } from "./script.ts";
 
-test("a prompt without directives is echoed with a digest that tells it apart", () => {
+test("a prompt without directives is echoed with a unique digest", () => {
   expect(echoOf("hello  there\nyou")).toBe(`ECHO hello there you #${echoOf("hello  there\nyou").slice(-8)}`);
   expect(echoOf("a")).not.toBe(echoOf("a "));
   expect(echoOf("😀".repeat(70))).toMatch(/^ECHO (😀){60} #[0-9a-f]{8}$/u);
 });
 
-test("each directive stands on a line of its own, with or without a colon", () => {
+test("each directive has its own line, with or without a colon", () => {
   const script = parseScript(
     [
       "Please do this:",
@@ -44,7 +44,7 @@ test("each directive stands on a line of its own, with or without a colon", () =
   });
 });
 
-test("prose that merely contains the words is no script", () => {
+test("prose that merely contains the words is not a script", () => {
   const script = parseScript("Do not run away\nI write with joy\nwriting x with y\nfail often\nrunning late");
   expect(script.steps).toEqual([]);
   expect(script.fail).toBeNull();

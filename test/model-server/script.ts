@@ -44,7 +44,7 @@ const maxLines = 50_000;
 
 const lineFiller = "long enough to be a line of prose in an answer";
 
-/** The first 8 hex digits of the SHA-256 of `prompt`: tells turns apart in answers. */
+/** The first 8 hex digits of the SHA-256 of `prompt`: distinguishes turns in answers. */
 export function promptDigest(prompt: string): string {
   return createHash("sha256").update(prompt).digest("hex").slice(0, 8);
 }

@@ -106,7 +106,7 @@ export function createConversation({ session, screen, options }) {
     const asksUser = name === "AskUserQuestion";
     session.status("waiting", asksUser ? "input needed" : "permission prompt");
     const line = session.report("PermissionRequest", { tool_name: name, tool_input: input });
-    // Whoever is asked: the person by the dialog, and callers of the gateway, whose connection has to stay until their answer is noted.
+    // Asks the person through the dialog, and the gateway's callers, whose connection must stay open until the answer is noted.
     const [dialog, callers] = [new AbortController(), new AbortController()];
     let decided = null;
     const pass = (answer) => {

@@ -108,7 +108,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return { argv, env: {} };
 }
 
-/** Between two rules, of which the first row begins with the prompt sign. */
+/** Between two rules; the first row starts with the prompt sign. */
 function composerRows(lines: readonly string[]): readonly string[] | null {
   const isRule = (line: string | undefined): boolean => /^─{8,}/.test(line ?? "");
   const row = lines.findLastIndex((line, at) => /^❯(?:\s|$)/.test(line) && isRule(lines[at - 1]));

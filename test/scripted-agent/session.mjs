@@ -48,7 +48,7 @@ export function createSession({ stateDir, id, resumes }) {
     },
     /** While it is silent nothing is reported. */
     silence: (silent) => (isSilent = silent),
-    /** Goes on with a new session. */
+    /** Continues with a new session. */
     begin() {
       sessionId = crypto.randomUUID();
       path = newPath();

@@ -24,7 +24,7 @@ test("a change keeps everything else in the file, and its mode", async () => {
   expect((await stat(path)).mode & 0o777).toBe(0o640);
 });
 
-test("without a file one is made that nobody else can read, with its folder", async () => {
+test("a missing file is created with its folder, readable only by its owner", async () => {
   const path = join(await makeTempFolder(), "state", ".claude.json");
   await changeClaudeConfig(path, (config) => ({ ...config, hasCompletedOnboarding: true }));
   expect(await readClaudeConfig(path)).toEqual({ hasCompletedOnboarding: true });
@@ -79,7 +79,7 @@ test("while Claude Code holds its lock nothing is written; what it wrote meanwhi
   await expect(stat(`${path}.lock`)).rejects.toThrow("ENOENT");
 });
 
-test("what somebody wrote without the lock, between our look and our write, is kept", async () => {
+test("a write without the lock, between the read and the write, is kept", async () => {
   const path = await makeConfig({});
   let looks = 0;
   await changeClaudeConfig(path, (config) => {
@@ -127,7 +127,7 @@ test("the servers of the folder and of those above it are undecided at first", a
   expect(await undecidedMcpServers(dir, configDir, {})).toEqual(["one", "two"]);
 });
 
-test("what the person decided stands: in the user's settings, the local ones, or the state file", async () => {
+test("the person's decisions stand: in the user's settings, the local ones, or the state file", async () => {
   const { dir, repository, configDir } = await makeProject();
   const projects = { [repository]: { enabledMcpjsonServers: ["one"] } };
   expect(await undecidedMcpServers(dir, configDir, { projects })).toEqual(["two"]);

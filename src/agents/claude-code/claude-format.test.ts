@@ -58,7 +58,7 @@ describe("a transcript that Claude Code wrote", () => {
     expect(turns[6]).toMatchObject({ usage: null, model: null, text: "do two things" });
   });
 
-  test("tells interruptions, API errors, queued prompts and shell lines apart", async () => {
+  test("distinguishes interruptions, API errors, queued prompts and shell lines", async () => {
     const { outline } = await read("2.1.329-interruptions");
     expect(outline).toEqual([
       "user: slow talk",

@@ -18,7 +18,7 @@ async function stateWith(config: string | null, env: Readonly<Record<string, str
 const said = (answer: "approved" | "rejected"): string =>
   JSON.stringify({ customApiKeyResponses: { [answer]: [key.slice(-20)] } });
 
-test("a key stands for the log-in, unless the person has said no to it", async () => {
+test("a key replaces the login, unless the person rejected it", async () => {
   expect(await stateWith(null, { ANTHROPIC_API_KEY: key })).toBe("key_variable");
   expect(await stateWith(said("approved"), { ANTHROPIC_API_KEY: key })).toBe("key_variable");
   expect(await stateWith("not readable", { ANTHROPIC_API_KEY: key })).toBe("key_variable");

@@ -68,7 +68,7 @@ test("files in another form, half written or missing say nothing", async () => {
   expect(await claudeCode.externalHolder(sessionId, { CLAUDE_CONFIG_DIR: "/nowhere" })).toBeNull();
 });
 
-test("all sessions of live processes are told at once, and a quarter of a second later anew", async () => {
+test("all sessions of live processes are listed, and listed again after a quarter of a second", async () => {
   const [mine, gone] = [newUuid(), newUuid()];
   const env = await makeState([
     { pid: process.pid, sessionId: mine, procStart: myTicks, status: "waiting" },

@@ -31,7 +31,7 @@ test("another address of the vendor's API is kept, and the second variable works
   expect(args[3]).toContain(`base_url="http://127.0.0.1:1/v1",env_key="CODEX_API_KEY"`);
 });
 
-test("the vendor's own provider, said by name, is none that was chosen; the address in the file goes before the variable's", async () => {
+test("the vendor's provider by name does not count as chosen; the address in the file overrides the variable's", async () => {
   const config = `model_provider = "openai"\nopenai_base_url = "https://proxy.example/v1"`;
   const args = await argumentsWith({ config, env: { OPENAI_API_KEY: "x", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" } });
   expect(args[3]).toContain(`base_url="https://proxy.example/v1",env_key="OPENAI_API_KEY"`);

@@ -55,7 +55,7 @@ describe("a rollout of Codex", () => {
     });
   });
 
-  test("with classic function calls shows each call once, though two lines tell it", async () => {
+  test("with classic function calls shows each call once, though it has two lines", async () => {
     const { outline, turns } = await read("0.169.0-classic");
     expect(outline[5]).toBe('assistant: I will run it. | exec_command ok "hello from bash\\n" | Done with the tool.');
     expect(outline[7]).toBe(twoThings);
@@ -104,7 +104,7 @@ describe("a rollout of Codex", () => {
     ]);
   });
 
-  test("has no turn for a compaction, and goes on after a kill", async () => {
+  test("has no turn for a compaction, and continues after a kill", async () => {
     const { outline } = await read("0.169.0-compacted");
     expect(outline).toEqual([
       "user: hello there",
@@ -123,7 +123,7 @@ describe("a rollout of Codex", () => {
     expect(summary.agentSessionId).toBe("01a1fdff-3033-7641-a1cc-053800862f59");
   });
 
-  test("of 0.137 and 0.98, with events beside the model's items, counts nothing twice", async () => {
+  test("of 0.137 and 0.98, with both events and the model's items, counts nothing twice", async () => {
     const { outline, turns } = await read("0.137.0-tools");
     expect(outline).toEqual(["user: do two things and think", twoThings]);
     expect(turns[1]?.usage).toEqual({ inputTokens: 200, outputTokens: 40, cacheReadTokens: 80 });

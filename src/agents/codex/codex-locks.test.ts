@@ -22,7 +22,7 @@ async function holdLock(home: string, sessionId: string): Promise<ChildProcess> 
 }
 
 describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
-  test("each of several processes of one folder is told its own session", async () => {
+  test("each of several processes in one folder gets its own session", async () => {
     const home = await makeTempFolder();
     const ids = [newUuid(), newUuid(), newUuid(), newUuid()];
     const holders = await Promise.all(ids.map((id) => holdLock(home, id)));
@@ -74,7 +74,7 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     expect(await heldSession(home, process.pid)).toBeNull();
   });
 
-  test("what is no UUID is never looked up", async () => {
+  test("an id that is not a UUID is never looked up", async () => {
     const home = await makeTempFolder();
     expect(await lockHolder(home, "../../etc/passwd")).toBeNull();
     expect(await lockHolder(home, ".coordination")).toBeNull();

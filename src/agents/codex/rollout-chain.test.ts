@@ -44,7 +44,7 @@ async function told(path = paths[2] ?? ""): Promise<string[]> {
 
 const kept = ["user: first words", "user: fourth words", "user: sixth words"];
 
-describe("a rollout that goes on from an earlier part", () => {
+describe("a rollout that continues an earlier part", () => {
   test("is one conversation with it, without what was taken back", async () => {
     expect(await told(paths[0])).toEqual(["user: first words", "user: second words", "user: third words"]);
     expect(await told(paths[1])).toEqual(["user: first words", "user: fourth words", "user: fifth words"]);
@@ -80,7 +80,7 @@ describe("a rollout that goes on from an earlier part", () => {
     expect(await told()).toEqual(kept);
   });
 
-  test("stands alone when the earlier part is gone, or is not the one that was meant", async () => {
+  test("stands alone if the earlier part is missing or another one", async () => {
     const first = await readFile(paths[0] ?? "");
     await writeFile(paths[0] ?? "", first.subarray(0, 2_000));
     expect(await told()).toEqual(kept.slice(1));

@@ -33,7 +33,7 @@ async function argvOf(agent: AgentTemplate, changes: Partial<LaunchRequest> = {}
   return (await agent.plan({ ...request, ...changes })).argv;
 }
 
-test("placeholders take their values, and a group without one is left out", async () => {
+test("placeholders are replaced, and a group with a missing value is left out", async () => {
   const agent = template({
     startArgs: [
       "--id={sessionId}",
@@ -113,7 +113,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("readiness is told by a line that matches the pattern, or by any output", () => {
+test("readiness is a line that matches the pattern, or any output", () => {
   expect(template({}).composerPainted(["", "  "])).toBe(false);
   expect(template({}).composerPainted(["", "hello"])).toBe(true);
   expect(template({ readyPattern: "^> $" }).composerPainted(["hello", "> "])).toBe(true);

@@ -24,7 +24,7 @@ test.each([
   expect(geminiCli.composerPainted(lines)).toBe(painted);
 });
 
-test("what stands in the composer is what was typed, without its sign and without what was said before", () => {
+test("the composer's text is what was typed, without its sign and earlier prompts", () => {
   const textOn = (lines: readonly string[]) => geminiCli.composer?.text({ lines, bright: null });
   expect(textOn([...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot])).toBe("one\ntwo");
   expect(textOn(composer)).toBe("");

@@ -49,7 +49,7 @@ describe("a transcript of Gemini CLI", () => {
     });
   });
 
-  test("keeps what was cancelled and takes no copy of its history for turns; a file that a prompt names is not the prompt", async () => {
+  test("keeps cancelled prompts, and takes neither copies of its history nor files named in a prompt for prompts", async () => {
     const { outline: told, summary } = await read("interruptions");
     const cancelled = `failed "[Operation Cancelled] Reason: User denied execution."`;
     expect(told).toEqual([
@@ -65,7 +65,7 @@ describe("a transcript of Gemini CLI", () => {
     expect(summary.lastTurn).toEqual({ kind: "aborted" });
   });
 
-  test("goes on where it was resumed; what a resume leaves beside it has no turns", async () => {
+  test("continues where it was resumed; the other file that a resume leaves has no turns", async () => {
     const { outline: told, summary } = await read("resumed");
     expect(told).toEqual([
       "user: hello",
@@ -82,7 +82,7 @@ describe("a transcript of Gemini CLI", () => {
     });
   });
 
-  test("is open while a call runs, and tells a failure in the agent's words", async () => {
+  test("is open while a call runs, and reports a failure in the agent's words", async () => {
     const path = join(await makeTempFolder(), "t.jsonl");
     await writeFile(path, "");
     const states: unknown[] = [];

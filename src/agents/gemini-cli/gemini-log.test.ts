@@ -52,7 +52,7 @@ test("a process stays in the session in which it was typed to, whatever commands
   expect(movedTo(project, one, now)).toEqual({ sessionId: first });
 });
 
-test("after /clear it is in the session that began then, unless two did", async () => {
+test("after /clear it is in the session that started then, unless two did", async () => {
   const begun = { from: 20.4, said: [] };
   const typed = [
     ["hello", 1],
@@ -65,7 +65,7 @@ test("after /clear it is in the session that began then, unless two did", async 
   expect(movedTo(crowded, one, now)).toBeNull();
 });
 
-test("a prompt tells the session that it was said in, of a process of its own; until it is written, soon", async () => {
+test("a prompt identifies its session, if its process has its own first id; "soon" until it is written", async () => {
   const older = {
     from: -3_600,
     said: [
@@ -86,7 +86,7 @@ test("a prompt tells the session that it was said in, of a process of its own; u
   expect(movedTo(unwritten, one, now + 60_000)).toBeNull();
 });
 
-test("two sessions that were given the same prompt at the same time are not told apart", async () => {
+test("two sessions with the same prompt at the same time cannot be distinguished", async () => {
   const continued = (from: number) => ({ from, said: [["continue", 60.2]] }) as const;
   const typed = [
     ["continue", 60],
@@ -97,13 +97,13 @@ test("two sessions that were given the same prompt at the same time are not told
   expect(movedTo(project, one, now + 60_000)).toBeNull();
 });
 
-test("what was typed into an earlier process of the same session tells nothing", async () => {
+test("a prompt to an earlier process of the same session is ignored", async () => {
   const project = await makeProject([["/clear", 20]], { [first]: stays, [second]: { from: 20.4, said: [] } });
   expect(movedTo(project, one, now)).toEqual({ sessionId: second });
   expect(movedTo(project, { ...one, startedAt: start + 30_000 }, now)).toBeNull();
 });
 
-test("of a long log the end is read; without one nothing is told", async () => {
+test("the end of a long log is read; without a log there is no result", async () => {
   const long = Array.from({ length: 500 }, (_, index) => [`${index} ${"x".repeat(500)}`, 0] as const);
   const project = await makeProject([...long, ["hello", 1]], { [first]: stays });
   expect(movedTo(project, one, now)).toEqual({ sessionId: first });

@@ -88,7 +88,7 @@ describe("a session of OpenCode", () => {
     expect((await read(growing)).turns).toEqual(turns);
   });
 
-  test("is known by its path alone; of a session that is not there, or another program's database, nothing is read", async () => {
+  test("is recognized by its path alone; a missing session or another program's database reads as nothing", async () => {
     const database = await makeDatabase();
     database.append(recordedSession, recordedEvents.slice(0, 4));
     expect(sessionsIn(database.path)).toEqual([
@@ -102,7 +102,7 @@ describe("a session of OpenCode", () => {
     expect(await transcripts.summary(join(database.path, recordedSession), "opencode")).toBeNull();
   });
 
-  test("tells whoever watches it that it has grown", async () => {
+  test("notifies its watchers when it grows", async () => {
     const database = await makeDatabase();
     database.append(recordedSession, recordedEvents.slice(0, 4));
     let told = 0;
@@ -147,7 +147,7 @@ function exchange(turn: number): readonly OpenCodeEvent[] {
   return [...said("user", `prompt ${turn}`), ...said("assistant", `answer ${turn}`)];
 }
 
-test("a look at it is no news of it; what is written is", async () => {
+test("reading it is not a change; writing is", async () => {
   const database = await makeDatabase();
   database.append(recordedSession, recordedEvents.slice(0, 2));
   const [hasNews, journal] = [createJournalNews(), journalOf(database.path)];

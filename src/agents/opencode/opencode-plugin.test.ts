@@ -70,7 +70,7 @@ const answer = (id: string, completed?: number) => ({
 });
 const status = (type: string) => ({ sessionID: "ses_a", status: { type } });
 
-test("a session, its prompts and the ends of its turns are told; what a sub-agent does is not", async () => {
+test("a session, its prompts and the ends of its turns are reported; a sub-agent's are not", async () => {
   const { say, tell, events } = await load();
   expect(await say("ses_a", "hello @file ")).toBe("hello @file");
   await say("ses_sub", "look around");
@@ -113,7 +113,7 @@ test("a turn that is cut off ends once, when its last answer is complete; one th
     ]);
 });
 
-test("who goes over to another session before the first prompt has left the one that was resumed", async () => {
+test("changing to another session before the first prompt ends the resumed one", async () => {
   const { say, lines } = await load("", { POSTERN_OPENCODE_RESUMED: "ses_a" });
   await say("ses_b", "hello");
   await expect
@@ -121,7 +121,7 @@ test("who goes over to another session before the first prompt has left the one 
     .toEqual(["ses_a SessionEnd", "ses_b SessionStart", "ses_b UserPromptSubmit"]);
 });
 
-test("of an OpenCode that it runs as a command nothing is told", async () => {
+test("an OpenCode that runs as a command reports nothing", async () => {
   const inbox = join(await makeTempFolder(), "inbox");
   vi.stubEnv("POSTERN_SESSION_INBOX", inbox);
   vi.stubEnv("POSTERN_OPENCODE_PID", String(process.pid + 1));
@@ -138,7 +138,7 @@ const request = {
   metadata: { command: "ls" },
 };
 
-test("what is asked is answered from the gateway, in OpenCode's own terms", async () => {
+test("requests are answered from the gateway, in OpenCode's terms", async () => {
   const decisions = [
     { decision: { behavior: "deny", message: "Not now." } },
     { decision: { behavior: "allow" }, input: { answers: { "Which?": "This" } } },
@@ -173,7 +173,7 @@ test("what is asked is answered from the gateway, in OpenCode's own terms", asyn
   expect(told[4]).toMatchObject({ kind: "permission_asked", asks: "question" });
 });
 
-test("an answer that OpenCode does not take is not told as taken", async () => {
+test("an answer that OpenCode rejects is not confirmed", async () => {
   const socketPath = join(await makeTempFolder(), "permissions");
   const said: string[] = [];
   let open = 0;
@@ -192,7 +192,7 @@ test("an answer that OpenCode does not take is not told as taken", async () => {
   expect(said).toHaveLength(1);
 });
 
-test("what is answered in the terminal is open no longer, and nobody waits for a decision on it", async () => {
+test("a request that was answered in the terminal is closed, and no longer waits for a decision", async () => {
   const socketPath = join(await makeTempFolder(), "permissions");
   let waiting = 0;
   const server = createServer((socket) => {

@@ -77,7 +77,7 @@ describe("a launch", () => {
   const configOf = (env: Readonly<Record<string, string>>) =>
     configSchema.parse(JSON.parse(env["OPENCODE_CONFIG_CONTENT"] ?? ""));
 
-  test("hands the plugin over beside what the environment configures, and asks for everything but looking", async () => {
+  test("passes the plugin in addition to the environment's configuration, and asks for everything but reading", async () => {
     const own = {
       OPENCODE_CONFIG_CONTENT: '{"plugin":["mine"],"theme":"x"}',
       OPENCODE_PERMISSION: '{"bash":"allow","webfetch":"deny"}',
@@ -128,13 +128,13 @@ describe("a launch", () => {
     });
   });
 
-  test("is refused when the environment configures it with what is no JSON", async () => {
+  test("is refused if the environment's configuration is not JSON", async () => {
     const request = await makeRequest({ env: { OPENCODE_CONFIG_CONTENT: "{ // mine" } });
     await expect(openCode.plan(request)).rejects.toMatchObject({ code: "agent_start_failed" });
   });
 });
 
-test("a log-in of its own comes before a key, and without both nothing is known", async () => {
+test("a login comes before a key, and without either the state is unknown", async () => {
   const home = await makeTempFolder();
   const login = (env: object) => openCode.loginState("opencode", { HOME: home, ...env });
   expect(await login({})).toBe("unknown");

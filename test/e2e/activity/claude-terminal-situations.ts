@@ -11,7 +11,7 @@ const composer = /^❯\s*$/m;
 /** Both agents show it while a turn runs, its hooks included. */
 const busy = /esc to interrupt/;
 
-/** What happens with Claude Code beside the prompts of callers: what a person does in its terminal, and what it does by itself. */
+/** What happens in Claude Code besides callers' prompts: a person's input in its terminal, and its own actions. */
 export const claudeTerminalSituations: readonly Situation[] = [
   {
     title: "a prompt that a person types while a turn runs, and that the agent queues",
