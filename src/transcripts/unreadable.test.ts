@@ -39,7 +39,7 @@ test("a transcript without read permission is treated as missing, and logged onc
     expect(await transcripts.summary(path, "claude")).toBeNull();
     expect(await transcripts.read(path, "claude", { limit: 1 })).toBeNull();
   });
-  expect(warn.mock.calls).toEqual([[{ path }, expect.stringContaining("may not be read")]]);
+  expect(warn.mock.calls).toEqual([[{ path }, expect.stringContaining("no permission")]]);
   await chmod(path, 0o600);
   expect(await transcripts.summary(path, "claude")).toMatchObject({ turnCount: 1 });
 });

@@ -65,7 +65,7 @@ test("after /clear it is in the session that started then, unless two did", asyn
   expect(movedTo(crowded, one, now)).toBeNull();
 });
 
-test("a prompt identifies its session, if its process has its own first id; "soon" until it is written", async () => {
+test("a prompt identifies its session, if its process has its own first id, and `soon` until it is written", async () => {
   const older = {
     from: -3_600,
     said: [
