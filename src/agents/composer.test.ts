@@ -118,7 +118,18 @@ describe("Codex", () => {
       "a prompt that waits for the end of the start",
       ["  Resuming session…", "› say typed early", "", "  Waiting for startup  · esc cancel"],
     ],
-    ["the log-in", ["  Welcome to Codex, OpenAI's command-line coding agent", "> 1. Sign in with ChatGPT"]],
+    [
+      "a conversation that is open in another app",
+      [
+        "› say hello",
+        "• hello · again",
+        "  Worked for <1s • 20:08",
+        "  🔒   This conversation is open in another app                                      r to retry",
+        "      Close it there and press R to continue here.",
+        "   r retry   f fork   ←/esc command center   ^c/q exit   ^t transcript",
+      ],
+    ],
+    ["the login", ["  Welcome to Codex, OpenAI's command-line coding agent", "> 1. Sign in with ChatGPT"]],
   ])("shows no composer with %s", (_title, lines) => {
     expect(codex.composerPainted(lines)).toBe(false);
   });

@@ -198,7 +198,7 @@ const projectsSchema = z.record(z.string(), decisionsSchema);
  */
 export async function undecidedMcpServers(
   dir: string,
-  configDir: string,
+  stateDir: string,
   config: ClaudeConfig,
 ): Promise<readonly string[]> {
   const folders = [...ancestors(dir)];
@@ -209,7 +209,7 @@ export async function undecidedMcpServers(
   const projects = folders.map((folder) => known[folder] ?? null);
   const isTrusted = projects.some((project) => project?.hasTrustDialogAccepted === true);
   const settings = [
-    join(configDir, "settings.json"),
+    join(stateDir, "settings.json"),
     ...folders.map((folder) => join(folder, ".claude", "settings.local.json")),
     ...(isTrusted ? folders.map((folder) => join(folder, ".claude", "settings.json")) : []),
   ];

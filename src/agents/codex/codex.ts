@@ -197,6 +197,9 @@ async function hasFirstLine(path: string): Promise<boolean> {
 /** The last row of a Codex that is starting, and does not accept a prompt: 0.156.0 paints nothing below an empty composer. */
 const startingRow = /^(?: +\? for shortcuts| +Waiting for startup +· esc cancel|› Ask Codex to do anything) *$/;
 
+/** The notice in place of the composer while another process writes the session; it has keys (`r retry`, `f fork`), but no choices to move to (0.169.0). */
+const openElsewhere = /^ +\S+ +This conversation is open in another app(?: {2,}r to retry)?$/;
+
 /**
  * The rows of `from` from the last prompt sign that is not a dialog's choice to the line of model and directory. While Codex starts, that
  * line is missing, or is "Waiting for startup · esc cancel" after a prompt was typed.
@@ -205,7 +208,8 @@ function composerRows(lines: readonly string[], from = lines): readonly string[]
   const row = lines.findLastIndex((line) => /^›(?:\s|$)/.test(line));
   if (row === -1 || /^›\s+\d+\.\s/.test(lines[row] ?? "")) return null;
   const isStatus = (line: string | undefined): boolean => / · (?!esc cancel)/.test(line ?? "");
-  if (!lines.slice(row + 1).some(isStatus)) return null;
+  const below = lines.slice(row + 1);
+  if (!below.some(isStatus) || below.some((line) => openElsewhere.test(line))) return null;
   const end = lines.findLastIndex((line, at) => at > row && line.trim() === "" && isStatus(lines[at + 1]));
   return from.slice(row, end === -1 ? row + 1 : end);
 }
