@@ -79,3 +79,9 @@ test("the end that led to a successor does not count for the successor's own suc
   const record = sessionRecord({ sessionId: "next" });
   expect(nextIdentity(ended, { kind: "taken", record })).toEqual({ record, named: true, awaitsSuccessor: false });
 });
+
+test("a line that says nothing new leaves the identity as it is, so that no one who waits is woken", () => {
+  const named = nextIdentity(newIdentity(sessionRecord()), { kind: "named", ended: false });
+  expect(nextIdentity(named, { kind: "named", ended: false })).toBe(named);
+  expect(nextIdentity(named, { kind: "named", ended: true })).not.toBe(named);
+});

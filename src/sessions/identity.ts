@@ -27,8 +27,13 @@ export function newIdentity(record: SessionRecord): IdentityState {
 /** The next identity. Pure. */
 export function nextIdentity(state: IdentityState, message: IdentityMessage): IdentityState {
   switch (message.kind) {
-    case "named":
-      return { ...state, named: true, awaitsSuccessor: state.awaitsSuccessor || message.ended };
+    case "named": {
+      const awaitsSuccessor = state.awaitsSuccessor || message.ended;
+      // Every hook line says so; only the first is news.
+      return state.named && awaitsSuccessor === state.awaitsSuccessor
+        ? state
+        : { ...state, named: true, awaitsSuccessor };
+    }
     case "taken":
       return { record: message.record, named: true, awaitsSuccessor: false };
     case "patched":
