@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ActivityState, initialActivity, nextActivity, type Observation } from "./activity.ts";
-import { statusOf } from "./summary.ts";
+import { statusOf } from "./status.ts";
 
 function after(...events: readonly Observation[]): ActivityState {
   return events.reduce(

@@ -68,10 +68,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
     const began = deps.clock.now();
     wantedWorktree(input);
     const permissionMode = allowedMode(input, caller);
-    const place = await deps.resolveAllowedDir(input.dir, {
-      scope: permissionMode === "all" ? "exec" : "coding",
-      caller,
-    });
+    const place = await deps.resolveAllowedDir(input.dir, folderRule({ permissionMode, caller }));
     const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
     const request = { input, caller, permissionMode, place, signal, deadline };
     const first = await once({ lock: requests, queue: deps.queue }, request, () =>
@@ -82,14 +79,19 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
   };
 }
 
+/** An agent that never asks for permission needs a folder with the scope `exec`. */
+function folderRule({ permissionMode, caller }: Pick<AskRequest, "permissionMode" | "caller">) {
+  return { scope: permissionMode === "all" ? "exec" : "coding", caller } as const;
+}
+
 /** `waitMs` bounds the whole call, including the start of the agent. */
 function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): CallerLimits {
   return { timeoutMs: deadline - clock.now(), signal };
 }
 
 async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
-  const { input, caller, permissionMode } = request;
-  const rule = { scope: permissionMode === "all" ? "exec" : "coding", caller } as const;
+  const { input } = request;
+  const rule = folderRule(request);
   const wanted = wantedWorktree(input);
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
@@ -200,11 +202,7 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
 
 /** A session is resumed in its own directory, whichever name of it the caller used, and by the rule for that directory. */
 async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
-  const { permissionMode, caller } = request;
-  const place = await deps.resolveAllowedDir(session.record.dir, {
-    scope: permissionMode === "all" ? "exec" : "coding",
-    caller,
-  });
+  const place = await deps.resolveAllowedDir(session.record.dir, folderRule(request));
   return runOptions({ ...request, place });
 }
 

@@ -8,7 +8,8 @@ import { makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
 import { createTemplates } from "../agents/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import { type TypedPrompt, typePrompt } from "./deliver.ts";
+import { typePrompt } from "./deliver.ts";
+import type { TypedPrompt } from "./prompts.ts";
 
 const editor = join(import.meta.dirname, "../agents/editor.sh");
 const text = "a line\nthat no paste takes \t exactly";

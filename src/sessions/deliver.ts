@@ -5,19 +5,8 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { OnDraft } from "../wire/coding.ts";
+import type { TypedPrompt } from "./prompts.ts";
 import { composerText, emptyComposer, submit, type TypingHost, untilShown, writeAsSeen } from "./submit.ts";
-
-/**
- * How a delivery ended.
- * - `typed`: the text is in the composer and Enter was pressed, or the agent stopped resting before that.
- * - `held`: every Enter became a new line, or a dialog or a screen that did not stand still kept it back; the text stays in the composer.
- * - `not_ready`: the terminal did not take input; `onTyping` was not called.
- * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
- * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.
- * - `given_up`: `onTyping` said that the prompt is not to be sent.
- * - `lost`: no editor came and the composer is gone, so nothing was typed. Not to be sent again.
- */
-export type TypedPrompt = "typed" | "held" | "not_ready" | "draft" | "not_typed" | "given_up" | "lost";
 
 /** A prompt to be typed. */
 export interface PromptToType {

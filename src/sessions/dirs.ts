@@ -8,13 +8,14 @@ import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { SessionDirs } from "../wire/changes.ts";
 import type { Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
-import { firstPageMs } from "./list.ts";
 export interface DirsDeps {
   readonly catalog: Pick<Catalog, "database" | "firstPage">;
   readonly visibleDirs: VisibleDirs;
   readonly worktrees: Pick<Worktrees, "worktreeRoots">;
 }
 
+/** A catalog that is built for the first time has its newest page by then. */
+export const firstPageMs = 200;
 const maxDirs = 500;
 
 /** `GET /api/coding/dirs`: where the sessions that the caller may see have worked. */

@@ -3,7 +3,7 @@ import type { Catalog } from "../catalog/index.ts";
 import { findSessions, sessionDirs } from "../catalog/index.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { ListInput, ListOutput } from "../wire/session-lists.ts";
-import type { VisibleDirs } from "./dirs.ts";
+import { firstPageMs, type VisibleDirs } from "./dirs.ts";
 import { sessionError } from "./errors.ts";
 import type { AliveNow, SessionPages } from "./session-pages.ts";
 
@@ -53,8 +53,6 @@ export interface CatalogView {
   readonly indexing: ReturnType<Catalog["indexing"]>;
 }
 
-/** A catalog that is built for the first time has its newest page by then. */
-export const firstPageMs = 200;
 const root = "/";
 
 /** @throws PosternError `agent_unknown`, `invalid_request` */

@@ -20,7 +20,7 @@ import {
   type SessionTemplate,
   sentSince,
 } from "./session-state.ts";
-import { limitIsOver } from "./summary.ts";
+import { limitIsOver } from "./status.ts";
 import {
   markIdle,
   markResumed,

@@ -1,7 +1,6 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import type { OnDraft } from "../wire/coding.ts";
-import type { TypedPrompt } from "./deliver.ts";
 import type { OpenPrompt, PromptState } from "./prompt-queue.ts";
 import { withoutInvisible } from "./prompt-text.ts";
 
@@ -112,6 +111,18 @@ export type PromptMessage =
   /** The process has ended. `exit` is null when its end was not seen. */
   | { readonly kind: "ended"; readonly exit: TerminalExit | null }
   | { readonly kind: "held" | "released" };
+
+/**
+ * How a delivery ended.
+ * - `typed`: the text is in the composer and Enter was pressed, or the agent stopped resting before that.
+ * - `held`: every Enter became a new line, or a dialog or a screen that did not stand still kept it back; the text stays in the composer.
+ * - `not_ready`: the terminal did not take input; `onTyping` was not called.
+ * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
+ * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.
+ * - `given_up`: `onTyping` said that the prompt is not to be sent.
+ * - `lost`: no editor came and the composer is gone, so nothing was typed. Not to be sent again.
+ */
+export type TypedPrompt = "typed" | "held" | "not_ready" | "draft" | "not_typed" | "given_up" | "lost";
 
 /** What becomes of a prompt that nothing confirmed. */
 export type GivenUp = "lost" | "unknown";

@@ -12,7 +12,7 @@ import type { NewSessionEvent } from "../wire/events.ts";
 import { type ActivityState, isBooting } from "./activity.ts";
 import { dialogAsked } from "./dialog-desk.ts";
 import type { SessionRecord } from "./session-store.ts";
-import { activityOf, statusOf } from "./summary.ts";
+import { activityOf, statusOf } from "./status.ts";
 
 /** A session whose events are published. */
 export interface PublishedSession {
