@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { customAgentSchema } from "../agents/index.ts";
-import { isAddressEntry, isNetworkEntry } from "../platform/public-address.ts";
+import { isAddressEntry, isNetworkEntry } from "../platform/guarded-fetch.ts";
 import { scopeSchema } from "../wire/access.ts";
 
 const mebibyte = 1024 * 1024;

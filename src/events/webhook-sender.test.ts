@@ -7,8 +7,7 @@ import { isSigned, startWebhookReceiver } from "../../test/support/webhook-recei
 import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
-import { createGuardedFetch } from "../platform/guarded-fetch.ts";
-import { createAddressList } from "../platform/public-address.ts";
+import { createAddressList, createGuardedFetch } from "../platform/guarded-fetch.ts";
 import { attemptsInOrder, maxAttempts } from "./delivery-queue.ts";
 import { createEvents } from "./index.ts";
 

@@ -8,8 +8,7 @@ import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createEvents } from "../events/index.ts";
-import { createGuardedFetch } from "../platform/guarded-fetch.ts";
-import { createAddressList } from "../platform/public-address.ts";
+import { createAddressList, createGuardedFetch } from "../platform/guarded-fetch.ts";
 import { webhookRoutes } from "./index.ts";
 
 async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {

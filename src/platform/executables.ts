@@ -3,10 +3,8 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 
 /**
- * The absolute path of a program, as a search of `pathVariable` (the form of `PATH`) finds it; null when there is none.
- *
- * Relative and empty entries are passed over: what they name depends on the current directory, and an agent's directory is
- * not a place to take programs from. `name` is a plain file name; one with a slash is found nowhere.
+ * The absolute path of the program `name` (without a slash) in `pathVariable`, which has the form of `PATH`; null when there is none.
+ * Relative and empty entries are ignored: they depend on the current directory, and no program is taken from an agent's directory.
  */
 export async function findExecutable(name: string, pathVariable: string): Promise<string | null> {
   if (name === "" || name.includes("/") || name.includes("\0")) return null;

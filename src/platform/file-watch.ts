@@ -6,36 +6,31 @@ import { oneAtATime } from "../core/coalesce.ts";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
-/** Folders that are watched by the kernel at most; files beyond are only polled. */
+/** Folders that the kernel watches; files in further folders are only polled. */
 const maxFolders = 256;
-/** Kernel events can be lost or missing (network file systems, a folder that does not exist yet): so often every file is looked at. */
+/** Kernel events can be lost or missing (network file systems, a missing folder), so every file is also polled. */
 const pollMs = 500;
-/** A burst of writes is told once. */
+/** A burst of writes is reported once. */
 const settleMs = 10;
 
 const absent = "absent";
 
-/** Tells when files change or appear. */
-export interface FileWatch {
-  /** Calls `listener` soon after the file at `path` changed, appeared or went. Returns the unsubscribe function. */
-  add(path: string, listener: () => void): () => void;
-  close(): Promise<void>;
-}
+/** Reports when files change or appear. */
+export type FileWatch = ReturnType<typeof createFileWatch>;
 
 interface WatchedFile {
   readonly path: string;
   readonly listeners: Set<() => void>;
   /** Size, time and inode as last seen. */
   signature: string;
-  /** Whether the poll asked for the next look: it finds what the kernel should have reported. */
+  /** Whether the next check comes from the poll: a change that it finds was missed by the kernel. */
   polled: boolean;
-  readonly look: () => Promise<void>;
+  readonly check: () => Promise<void>;
   cancelSettle: (() => void) | null;
 }
 
-/** Watches the folder of each file through the kernel, and polls as a safety net. */
-export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log }): FileWatch {
-  const { clock, log } = deps;
+/** Watches the folder of each file through the kernel, and polls in addition. */
+export function createFileWatch({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const files = new Map<string, WatchedFile>();
   const folders = new Map<string, FSWatcher>();
   let cancelPoll: (() => void) | null = null;
@@ -47,7 +42,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
       listeners: new Set(),
       signature: signatureNow(path),
       polled: false,
-      look: oneAtATime(async () => {
+      check: oneAtATime(async () => {
         const { polled } = file;
         file.polled = false;
         const now = await signatureOf(path);
@@ -75,7 +70,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   function soon(file: WatchedFile): void {
     file.cancelSettle ??= clock.after(settleMs, () => {
       file.cancelSettle = null;
-      void file.look();
+      void file.check();
     });
   }
 
@@ -87,15 +82,15 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
           if (dirname(file.path) === folder && (name === null || name === basename(file.path))) soon(file);
         }
       });
-      watcher.on("error", () => dropFolder(folder)); // the folder went away; the poll watches on
+      watcher.on("error", () => dropFolder(folder)); // the folder was removed; the poll continues
       folders.set(folder, watcher);
     } catch (error) {
-      if (isErrno(error, "ENOENT", "ENOTDIR")) return; // not there yet: the poll tries again
+      if (isErrno(error, "ENOENT", "ENOTDIR")) return; // the poll retries
       log.debug({ reason: messageOf(error) }, "a folder cannot be watched; its files are polled");
     }
   }
 
-  /** The kernel watches the folder that had this name when it was asked: another one may have taken its place. */
+  /** Another folder may have taken the place of the one that the kernel watches. */
   function renewFolder(folder: string): void {
     dropFolder(folder);
     watchFolder(folder);
@@ -115,7 +110,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
       for (const file of files.values()) {
         watchFolder(dirname(file.path));
         file.polled = true;
-        void file.look();
+        void file.check();
       }
       poll();
     });
@@ -131,7 +126,8 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
   }
 
   return {
-    add(path, listener) {
+    /** Calls `listener` soon after the file at `path` changed, appeared or was removed. @returns the unsubscribe function */
+    add(path: string, listener: () => void): () => void {
       if (closed) return () => undefined;
       const file = files.get(path) ?? watchedFile(path);
       files.set(path, file);
@@ -141,7 +137,7 @@ export function createFileWatch(deps: { readonly clock: Clock; readonly log: Log
       if (cancelPoll === null) poll();
       return () => remove(file, mine);
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       cancelPoll?.();
       for (const file of files.values()) file.cancelSettle?.();
@@ -155,11 +151,11 @@ async function signatureOf(path: string): Promise<string> {
   try {
     return signature(await stat(path));
   } catch {
-    return absent; // not there (yet), or not to be seen: either way nothing to read
+    return absent; // missing, or not accessible
   }
 }
 
-/** At once, so that no change falls between the call of `add` and the first look. */
+/** Synchronous, so that no change is missed between `add` and the first check. */
 function signatureNow(path: string): string {
   try {
     return signature(statSync(path));

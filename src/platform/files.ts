@@ -1,26 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 
-/** How a file is written. */
-export interface WriteOptions {
-  /** Whatever the umask says. 0600 by default. */
+interface WriteOptions {
+  /** Independent of the umask; 0600 by default. */
   readonly mode?: number;
-  /** Whether it survives a power failure, for a few milliseconds. True by default; false for what only a child process reads. */
+  /** Whether it survives a power failure, which takes a few milliseconds. True by default. */
   readonly durable?: boolean;
 }
 
-/** A file that lies complete beside the place it is meant for. */
-export interface Draft {
-  /** Puts it in its place. */
-  commit(): Promise<void>;
-  /** Removes it. */
-  discard(): Promise<void>;
-}
-
-/** Writes a file beside `path`, to be put in its place at once or not at all. The folder must exist. */
-export async function draftFile(path: string, text: string | Uint8Array, options: WriteOptions = {}): Promise<Draft> {
+/** Writes a complete file next to `path`, which `commit` renames to `path` and `discard` removes. The folder must exist. */
+export async function draftFile(path: string, text: string | Uint8Array, options: WriteOptions = {}) {
   const draft = `${path}.${randomBytes(6).toString("hex")}.tmp`;
-  const discard = (): Promise<void> => unlink(draft).catch(() => undefined); // gone already, or its folder is
+  const discard = (): Promise<void> => unlink(draft).catch(() => undefined); // already removed
   const file = await open(draft, "wx", 0o600);
   try {
     await fill(file, text, options);
@@ -28,7 +19,7 @@ export async function draftFile(path: string, text: string | Uint8Array, options
     await discard();
     throw error;
   }
-  return { commit: () => rename(draft, path), discard };
+  return { commit: (): Promise<void> => rename(draft, path), discard };
 }
 
 async function fill(file: FileHandle, text: string | Uint8Array, options: WriteOptions): Promise<void> {
@@ -41,7 +32,7 @@ async function fill(file: FileHandle, text: string | Uint8Array, options: WriteO
   }
 }
 
-/** Puts a file with this text in the place of `path` at once: a reader sees the old file or the new one, never a part. */
+/** Replaces the file at `path`: a reader sees the old file or the new one, never a part. */
 export async function writeFileAtomic(
   path: string,
   text: string | Uint8Array,

@@ -3,43 +3,37 @@ import { basename, dirname, join } from "node:path";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
-/**
- * Tells when something in a set of folders changes. A folder costs one watch of the kernel however many files it holds, and nothing
- * while nothing happens; no file is looked at. Events can be lost (network file systems, more folders than allowed): whoever needs
- * to know everything looks at times besides.
- */
-export interface FolderWatch {
-  /**
-   * Watches a folder, or for it while it is not there. Again for one that is watched: nothing happens.
-   * @returns whether it is watched from now on, so that what changed before was missed
-   */
-  add(folder: string): boolean;
-  /** Whether every folder is watched. */
-  isComplete(): boolean;
-  /** Idempotent. */
-  close(): void;
-}
-
-/** What {@link createFolderWatch} needs. */
-export interface FolderWatchDeps {
-  readonly log: Log;
-  /** Something of this path changed, appeared or went. Several may come for one change. */
-  onChange(path: string): void;
-  /** Watches of the kernel at most; 10,000 by default. Linux allows 8,192 to 1 million for each user. */
-  readonly maxFolders?: number;
-}
-
-/** Folders that are waited for at most. */
+/** Missing folders that are waited for. */
 const maxAwaited = 100;
 
-/** Watches through the kernel only. */
-export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: FolderWatchDeps): FolderWatch {
+/** Reports changes in a set of folders. */
+export type FolderWatch = ReturnType<typeof createFolderWatch>;
+
+/**
+ * Watches through the kernel only: one watch per folder, however many files it has. Events can be lost (network file systems, more folders
+ * than allowed), so a caller that needs to know everything also polls.
+ */
+export function createFolderWatch({
+  log,
+  onChange,
+  maxFolders = 10_000,
+}: {
+  readonly log: Log;
+  /** This path changed, appeared or was removed. One change may be reported several times. */
+  onChange(path: string): void;
+  /** Linux allows 8,192 to 1 million watches per user. */
+  readonly maxFolders?: number;
+}) {
   const watchers = new Map<string, FSWatcher>();
-  /** Folders that are not there, by the one above them that is watched in their place. */
+  /** Missing folders, by the parent that is watched instead. */
   const awaited = new Map<string, Set<string>>();
   let refused = false;
   let closed = false;
 
+  /**
+   * Watches a folder, or waits until it exists. Idempotent.
+   * @returns whether it is watched from now on, so that earlier changes were missed
+   */
   function add(folder: string): boolean {
     if (closed || watchers.has(folder)) return false;
     if (watchers.size >= maxFolders) {
@@ -48,7 +42,7 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
     }
     try {
       const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(folder, name));
-      watcher.on("error", () => drop(folder)); // it went away; the one above tells
+      watcher.on("error", () => drop(folder)); // it was removed; its parent reports that
       watchers.set(folder, watcher);
       return true;
     } catch (error) {
@@ -56,21 +50,20 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
         waitFor(folder);
         return false;
       }
-      if (!refused)
-        log.warn({ reason: messageOf(error) }, "folders cannot be watched; they are looked at from time to time");
+      if (!refused) log.warn({ reason: messageOf(error) }, "cannot watch folders; polling them instead");
       refused = true;
       return false;
     }
   }
 
-  /** Watches the nearest folder above that is there. */
+  /** Watches the nearest existing parent. */
   function waitFor(folder: string): void {
     if (awaited.size >= maxAwaited || folder === dirname(folder)) return;
     const above = dirname(folder);
     const waiting = awaited.get(above) ?? new Set();
     awaited.set(above, waiting.add(folder));
     add(above);
-    // It may have come before the one above was watched.
+    // It may have appeared before its parent was watched.
     if (watchers.has(above) && existsSync(folder)) appeared(folder);
   }
 
@@ -79,7 +72,7 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
     for (const one of here) if (name === null || basename(one) === name) appeared(one);
     if (name === null) return onChange(folder);
     const path = join(folder, name);
-    // Another folder may have taken the place of the one that is watched.
+    // Another folder may have replaced the one that is watched.
     if (watchers.has(path)) {
       drop(path);
       add(path);
@@ -87,11 +80,11 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
     return onChange(path);
   }
 
-  /** A folder that was waited for may be there now, and with it what was waited for below it. */
+  /** An awaited folder may exist now, and with it those below it. */
   function appeared(folder: string): void {
     awaited.get(dirname(folder))?.delete(folder);
     add(folder);
-    if (!watchers.has(folder)) return; // waits again
+    if (!watchers.has(folder)) return; // still missing
     onChange(folder);
     const below = [...(awaited.get(folder) ?? [])];
     for (const one of below) appeared(one);
@@ -104,8 +97,10 @@ export function createFolderWatch({ log, onChange, maxFolders = 10_000 }: Folder
 
   return {
     add,
-    isComplete: () => !refused,
-    close() {
+    /** Whether every folder is watched. */
+    isComplete: (): boolean => !refused,
+    /** Idempotent. */
+    close(): void {
       closed = true;
       for (const watcher of watchers.values()) watcher.close();
       watchers.clear();

@@ -3,30 +3,29 @@ import { findExecutable } from "./executables.ts";
 import type { EnvironmentMarker } from "./processes.ts";
 import { runForOutput } from "./run-command.ts";
 
-/** On which repository, work tree and index a git command acts. All from the caller's own record: git finds nothing by itself. */
+/** The repository, work tree and index of a git command. The caller knows all of them: git looks for nothing. */
 export interface GitPlace {
   readonly gitDir: string;
-  /** Of a linked worktree: the repository's own git dir, whatever the worktree's files claim. */
+  /** For a linked worktree: the repository's git dir, whatever the worktree's files claim. */
   readonly commonDir?: string;
   readonly workTree?: string;
   readonly indexFile?: string;
-  /** Where objects are read and written, when not in `commonDir` or `gitDir`. */
+  /** Where objects are, if not in `commonDir` or `gitDir`. */
   readonly objectDir?: string;
 }
 
-/** How one git command runs. */
 export interface GitOptions {
   readonly at: GitPlace;
   readonly input?: Buffer | string;
-  /** Beside the fixed ones; never from this process. */
+  /** Added to the fixed variables; nothing is inherited. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Two minutes by default; then git and what it started are killed. */
+  /** After this time git and what it started are killed; two minutes by default. */
   readonly timeoutMs?: number;
   /** 64 MiB by default. */
   readonly maxOutputBytes?: number;
 }
 
-/** How it ended: `exitCode` is null when it was killed for time or size, or could not be started. */
+/** `exitCode` is null when git was killed for time or size, or could not be started. */
 export interface GitResult {
   readonly exitCode: number | null;
   readonly stdout: Buffer;
@@ -36,17 +35,17 @@ export interface GitResult {
 /** Runs git by argv. */
 export interface Git {
   run(args: readonly string[], options: GitOptions): Promise<GitResult>;
-  /** The same. @throws GitError unless git ends with 0 */
+  /** The same. @throws GitError unless the exit code is 0 */
   must(args: readonly string[], options: GitOptions): Promise<Buffer>;
 }
 
-/** A git command that did not end well. */
 export class GitError extends Error {
   readonly result: GitResult;
 
   constructor(args: readonly string[], result: GitResult) {
     const said = result.stderr.trim().slice(0, 500);
-    const how = result.exitCode === null ? "was ended for time or size, or could not start" : `exit ${result.exitCode}`;
+    const how =
+      result.exitCode === null ? "timed out, printed too much, or could not start" : `exit ${result.exitCode}`;
     super(`git ${args[0] ?? ""}: ${said === "" ? how : said}`);
     this.name = "GitError";
     this.result = result;
@@ -58,8 +57,8 @@ const defaultMaxOutputBytes = 64 * 1024 * 1024;
 const maxErrorBytes = 64 * 1024;
 
 /**
- * What a repository's own configuration may name as a program, switched off: it belongs to whoever wrote the repository. Filters are
- * not here, because no command of ours reads or writes files of a work tree with a repository's configuration.
+ * Disables the programs that a repository's configuration can name, since anyone may have written it. Filters are missing here: no
+ * command of ours reads or writes work tree files with a repository's configuration.
  */
 const inert = [
   "core.hooksPath=/dev/null",
@@ -81,10 +80,9 @@ const inert = [
 ].flatMap((setting) => ["-c", setting]);
 
 /**
- * Git that runs nobody's code: by argv, with none of this process's environment, no configuration of the system or the user, no
- * hooks, monitors, helpers, pagers or transports.
- *
- * @param options `pathVariable` is where git is looked for; `marker` is put into its environment, so that what outlives us is known
+ * Git that runs no foreign code: by argv, without this process's environment, without system or user configuration, hooks, monitors,
+ * helpers, pagers and transports.
+ * @param options git is looked up in `pathVariable`; `marker` is in its environment, to find processes that outlive this one
  */
 export function createGit({
   pathVariable,
@@ -133,7 +131,7 @@ function environmentOf({ at, env }: GitOptions, program: string): Record<string,
     GIT_LITERAL_PATHSPECS: "1",
     GIT_NO_REPLACE_OBJECTS: "1",
     GIT_NO_LAZY_FETCH: "1",
-    // A list of transports that may be used, in place of every protocol.*.allow: none is called so.
+    // The allowed transports, which overrides protocol.*.allow: none has this name.
     GIT_ALLOW_PROTOCOL: "none",
     GIT_DIR: at.gitDir,
     ...(at.commonDir === undefined ? {} : { GIT_COMMON_DIR: at.commonDir }),

@@ -1,16 +1,15 @@
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
-import { findRepositoryRoot } from "./git.ts";
 import { readSmallFile } from "./regular-file.ts";
 
-/** Where a repository lies; all real paths. */
+/** Where a repository is; all real paths. */
 export interface RepositoryPlace {
-  /** The main checkout, or a bare repository itself: what new worktrees stand beside. */
+  /** The main checkout, or the bare repository: new worktrees are next to it. */
   readonly root: string;
   /** Its git dir, shared by all its worktrees. */
   readonly commonDir: string;
-  /** The checkout that holds the directory asked for: the main one or a linked worktree; null in a bare repository. */
+  /** The checkout with the directory: the main one or a linked worktree; null in a bare repository. */
   readonly checkout: { readonly root: string; readonly gitDir: string } | null;
 }
 
@@ -18,8 +17,8 @@ export interface RepositoryPlace {
 const maxPointerBytes = 8 * 1024;
 
 /**
- * The repository that holds `dir` (a real path); null when none does. Reads `.git` and what it points to by itself: no git runs, so
- * nothing that a repository configures does. A linked worktree is believed only when its repository points back to it.
+ * The repository that holds `dir` (a real path); null when none does. Runs no git, so nothing that the repository configures. A linked
+ * worktree counts only when its repository points back to it.
  */
 export async function findRepository(dir: string): Promise<RepositoryPlace | null> {
   const root = await findRepositoryRoot(dir);
@@ -37,7 +36,7 @@ export async function findRepository(dir: string): Promise<RepositoryPlace | nul
   return { root: mainRootOf(commonDir), commonDir, checkout: { root, gitDir } };
 }
 
-/** A main checkout has its git dir as `.git` inside; anything else is a bare repository, or one whose git dir stands apart. */
+/** The git dir of a main checkout is `.git`; others are bare repositories or separate git dirs. */
 function mainRootOf(commonDir: string): string {
   return basename(commonDir) === ".git" ? dirname(commonDir) : commonDir;
 }
@@ -62,7 +61,7 @@ async function pointedGitDir(root: string): Promise<string | null> {
   return target === undefined ? null : realOrNull(resolve(root, target));
 }
 
-/** A small file's text without the line's end; null when there is none, or it is not small. */
+/** A small file's text without the final newline; null when it is missing or too large. */
 export async function readPointer(path: string): Promise<string | null> {
   const bytes = await readSmallFile(path, maxPointerBytes);
   return bytes === null || bytes === "too_large" ? null : bytes.toString("utf8").replace(/\n+$/, "");
@@ -80,6 +79,24 @@ async function realOrNull(path: string): Promise<string | null> {
 async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isDirectory();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false;
+    throw error;
+  }
+}
+
+/** The work tree that holds `dir` (a real path): the nearest folder upwards with a `.git` entry, or null. */
+export async function findRepositoryRoot(dir: string): Promise<string | null> {
+  for (let folder = dir; ; folder = dirname(folder)) {
+    if (await exists(join(folder, ".git"))) return folder;
+    if (folder === dirname(folder)) return null;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
   } catch (error) {
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false;
     throw error;

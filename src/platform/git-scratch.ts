@@ -3,27 +3,24 @@ import { join } from "node:path";
 import type { Git, GitPlace } from "./git-command.ts";
 import { readSmallFile } from "./regular-file.ts";
 
-/** A git dir of our own on the objects of a repository. */
+/** A temporary git dir on the objects of a repository. */
 export interface GitScratch {
   readonly folder: string;
-  /** With an index of its own, empty at first. */
+  /** With a separate index, which is empty at first. */
   at(workTree: string): GitPlace & { readonly indexFile: string };
   close(): Promise<void>;
 }
 
-/** Settings of a repository that say how its files look, and name no program. */
+/** Settings that describe a repository's files and name no program. */
 const lookSettings =
   /^core\.(autocrlf|eol|safecrlf|ignorecase|filemode|symlinks|precomposeunicode)$|^extensions\.objectformat$/;
 
-// As large as the rules of a repository may be for us.
 const maxRulesBytes = 1024 * 1024;
 
 /**
- * Makes a git dir in `folder` (which must not exist) that reads and writes the repository's objects and has none of its
- * configuration: no filter, no hook, no monitor is known there, so none can run, and files are what they are in the repository, but
- * for line ends and encodings that its attributes ask for.
- *
- * @param raw whether not even those are applied: files byte for byte
+ * Creates a git dir in `folder` (which must not exist) with the repository's objects and none of its configuration, so that no filter,
+ * hook or monitor runs. Files are as in the repository, except for line endings and encodings in its attributes.
+ * @param raw ignores those too: files byte for byte
  */
 export async function createGitScratch(
   git: Git,

@@ -3,8 +3,13 @@ import { createServer as createTcpServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { systemClock } from "../core/clock.ts";
-import { createGuardedFetch, type ResolvedAddress } from "./guarded-fetch.ts";
-import { createAddressList, isAddressEntry, isPublicAddress } from "./public-address.ts";
+import {
+  createAddressList,
+  createGuardedFetch,
+  isAddressEntry,
+  isPublicAddress,
+  type ResolvedAddress,
+} from "./guarded-fetch.ts";
 
 const get = { method: "GET" } as const;
 

@@ -1,13 +1,9 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
-import { isIP, type LookupFunction } from "node:net";
+import { BlockList, isIP, type LookupFunction } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
-import { type AddressList, isPublicAddress } from "./public-address.ts";
 
-/**
- * Why a request to somebody else's address came to nothing: the URL or an address it leads to is not allowed, the answer was a redirect
- * or too large, it took too long, or the connection failed.
- */
+/** `url_refused`, `address_refused`: not allowed. `redirect_refused`: redirects are not followed. */
 export type GuardedFetchErrorCode =
   | "url_refused"
   | "address_refused"
@@ -16,16 +12,14 @@ export type GuardedFetchErrorCode =
   | "fetch_timeout"
   | "fetch_failed";
 
-/** An answer, whole. */
 export interface FetchedAnswer {
   readonly status: number;
-  /** Names in lower case; of a header that came several times, the first. */
+  /** Names in lower case; the first of repeated headers. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: string;
 }
 
-/** A request. */
-export interface GuardedRequest {
+interface GuardedRequest {
   readonly method: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -33,36 +27,31 @@ export interface GuardedRequest {
 }
 
 /**
- * Fetches a URL that somebody else chose, without letting them reach this machine or its network: https to public addresses only, which
- * are looked up once and then used (a name that changes meanwhile changes nothing); no redirect, no credentials in the URL, no proxy, at
- * most {@link maxAnswerBytes} and {@link fetchTimeoutMs} for everything. What the configuration allows may be private, and http.
- *
+ * Fetches a URL that an outsider chose, without exposing this machine or its network: https to public addresses only, which are resolved
+ * once; no redirects, no credentials in the URL, no proxy, at most {@link maxAnswerBytes} and {@link fetchTimeoutMs}. Addresses that the
+ * configuration allows can be private, and http.
  * @throws PosternError {@link GuardedFetchErrorCode}
  */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<FetchedAnswer>;
 
-/** An address of a name. */
 export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
 
-/** What {@link createGuardedFetch} needs. */
-export interface GuardedFetchDeps {
-  readonly clock: Clock;
-  /** Hosts, addresses and networks that may be private and spoken to without TLS. */
-  readonly allowed: AddressList;
-  /** All addresses of a name; the system's own look-up by default. */
-  readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>;
-}
-
-// Documents and acknowledgements are a few kilobytes; more is somebody's mistake or malice.
+// Documents and acknowledgements are a few kilobytes.
 const maxAnswerBytes = 64 * 1024;
 const fetchTimeoutMs = 5_000;
 const maxHeaderBytes = 16 * 1024;
 
 /** @see GuardedFetch */
-export function createGuardedFetch(deps: GuardedFetchDeps): GuardedFetch {
+export function createGuardedFetch(deps: {
+  readonly clock: Clock;
+  /** Hosts, addresses and networks that can be private and reached without TLS. */
+  readonly allowed: AddressList;
+  /** All addresses of a name; the system's lookup by default. */
+  readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>;
+}): GuardedFetch {
   const { clock, allowed, resolve = resolveBySystem } = deps;
 
   async function fetch(url: string, request: GuardedRequest, signal: AbortSignal): Promise<FetchedAnswer> {
@@ -72,7 +61,7 @@ export function createGuardedFetch(deps: GuardedFetchDeps): GuardedFetch {
       isIP(host) === 0 ? await orAborted(resolve(host), signal) : [{ address: host, family: isIP(host) }];
     const hostAllowed = allowed.hasHost(host);
     const isAllowed = ({ address }: ResolvedAddress): boolean => hostAllowed || allowed.hasAddress(address);
-    // One address that is not allowed is enough: a name that leads inside and outside is made to get inside.
+    // One private address is enough: a name with public and private addresses is an attack.
     const refused = addresses.find((at) => !isAllowed(at) && !isPublicAddress(at.address));
     if (refused !== undefined || addresses.length === 0) {
       throw refusal("address_refused", `${host} is not, or not only, on the public internet. ${howToAllow}`);
@@ -86,7 +75,7 @@ export function createGuardedFetch(deps: GuardedFetchDeps): GuardedFetch {
   return async (url, request) => {
     const late = new AbortController();
     const cancel = clock.after(fetchTimeoutMs, () => {
-      late.abort(refusal("fetch_timeout", `There was no whole answer within ${fetchTimeoutMs / 1_000} s.`));
+      late.abort(refusal("fetch_timeout", `No complete answer within ${fetchTimeoutMs / 1_000} s.`));
     });
     const signals = request.signal === undefined ? [late.signal] : [late.signal, request.signal];
     const signal = AbortSignal.any(signals);
@@ -102,13 +91,13 @@ export function createGuardedFetch(deps: GuardedFetchDeps): GuardedFetch {
   };
 }
 
-const howToAllow = "The configuration's allowPrivateAddresses names what may be reached all the same.";
+const howToAllow = "To allow it, add it to allowPrivateAddresses in config.json.";
 
 function parseTarget(text: string): { readonly url: URL; readonly host: string } {
   if (!URL.canParse(text)) throw refusal("url_refused", "This is not a URL.");
   const url = new URL(text);
   if (url.protocol !== "https:" && url.protocol !== "http:")
-    throw refusal("url_refused", "The URL must be one of https.");
+    throw refusal("url_refused", "The URL must begin with https://.");
   if (url.username !== "" || url.password !== "") throw refusal("url_refused", "The URL must not hold credentials.");
   // `new URL` has made one form of an IPv4 address in octal, hexadecimal or one number.
   return { url, host: url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "") };
@@ -119,13 +108,13 @@ async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]
   return lookup(host, { all: true });
 }
 
-/** Connects to one of the addresses and to nothing else; the name goes into `Host` and into the certificate's check. */
+/** Connects to these addresses only; the name is used for `Host` and the certificate check. */
 async function send(
   url: URL,
   request: GuardedRequest & { readonly signal: AbortSignal; readonly addresses: readonly ResolvedAddress[] },
 ): Promise<FetchedAnswer> {
   const secure = url.protocol === "https:";
-  // Loaded with the first request: a gateway that sends none starts without.
+  // Loaded with the first request.
   const client = secure ? process.getBuiltinModule("node:https") : process.getBuiltinModule("node:http");
   const { body, signal, method } = request;
   const options: RequestOptions = {
@@ -158,7 +147,7 @@ async function receive(incoming: IncomingMessage): Promise<FetchedAnswer> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of incoming) {
-    if (!Buffer.isBuffer(chunk)) continue; // nobody set an encoding
+    if (!Buffer.isBuffer(chunk)) continue; // no encoding is set
     sizeBytes += chunk.length;
     if (sizeBytes > maxAnswerBytes) {
       throw refusal("answer_too_large", `The answer has more than ${maxAnswerBytes / 1024} KB.`);
@@ -190,11 +179,95 @@ function orAborted<T>(task: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 function reasonOf(error: unknown): string {
-  // Of several addresses each has its own reason; the first says enough.
+  // Each address has a reason; the first is enough.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return `The connection failed: ${messageOf(first)}.`;
 }
 
 function refusal(code: GuardedFetchErrorCode, message: string, cause?: unknown): PosternError<GuardedFetchErrorCode> {
   return new PosternError(code, message, cause === undefined ? {} : { cause });
+}
+
+/**
+ * Networks that are not the public internet.
+ * @see the IANA registries of special-purpose IPv4 and IPv6 addresses (RFC 6890)
+ */
+const special: readonly (readonly [string, number])[] = [
+  ["0.0.0.0", 8], // "this network"; 0.0.0.0 reaches this machine
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10], // carrier-grade NAT
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16], // link-local; also where clouds serve a machine's credentials
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4], // multicast
+  ["240.0.0.0", 4], // reserved, broadcast
+];
+
+// Of IPv6 only global unicast, without the special networks in it.
+const globalUnicast = ["2000::", 3] as const;
+const specialV6: readonly (readonly [string, number])[] = [
+  ["2001::", 23], // Teredo, ORCHID and others
+  ["2001:db8::", 32],
+  ["2002::", 16], // 6to4: an IPv4 address inside
+  ["3fff::", 20],
+];
+
+const blocked = new BlockList();
+for (const [net, prefix] of special) blocked.addSubnet(net, prefix, "ipv4");
+for (const [net, prefix] of specialV6) blocked.addSubnet(net, prefix, "ipv6");
+const unicast = new BlockList();
+unicast.addSubnet(...globalUnicast, "ipv6");
+
+/** Whether this IP address is public; an IPv4 address written as IPv6 never is. */
+export function isPublicAddress(address: string): boolean {
+  if (isIP(address) === 4) return !blocked.check(address, "ipv4");
+  return isIP(address) === 6 && unicast.check(address, "ipv6") && !blocked.check(address, "ipv6");
+}
+
+/** Hosts, addresses and networks from the configuration. */
+export interface AddressList {
+  hasHost(name: string): boolean;
+  hasAddress(address: string): boolean;
+}
+
+/** @param entries host names, IP addresses and networks (`10.1.0.0/16`) */
+export function createAddressList(entries: readonly string[]): AddressList {
+  const names = new Set<string>();
+  const networks = new BlockList();
+  for (const entry of entries) {
+    const [base = "", prefix] = entry.split("/", 2);
+    const version = isIP(base);
+    if (version === 0) names.add(entry.toLowerCase());
+    else networks.addSubnet(base, prefix === undefined ? (version === 4 ? 32 : 128) : Number(prefix), family(base));
+  }
+  return {
+    hasHost: (name) => names.has(name.toLowerCase()),
+    hasAddress: (address) => isIP(address) !== 0 && networks.check(address, family(address)),
+  };
+}
+
+/** Whether `entry` is valid in an {@link AddressList}. */
+export function isAddressEntry(entry: string): boolean {
+  const [base = "", prefix, ...more] = entry.split("/");
+  const version = isIP(base);
+  if (version === 0) return prefix === undefined && /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(base);
+  const longest = version === 4 ? 32 : 128;
+  return more.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest));
+}
+
+/** Whether `entry` is an IP address or a network, except one of all addresses. */
+export function isNetworkEntry(entry: string): boolean {
+  const [base = "", prefix = "32"] = entry.split("/");
+  return isAddressEntry(entry) && isIP(base) !== 0 && Number(prefix) > 0;
+}
+
+function family(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
 }

@@ -1,35 +1,27 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync } from "node:fs";
 
-/** A folder that is held open, so that it stays known when its path leads elsewhere. */
-export interface HeldFolder {
-  readonly fd: number;
-  /**
-   * Leads any process of this user to the folder until it is closed, whatever its path leads to by now. Where the system has no such path (it is not
-   * Linux), the path itself.
-   */
-  readonly path: string;
-  /** Whether its path still leads to it, through no link. */
-  isSame(): boolean;
-  close(): void;
-}
-
-/** Linux's own, which Node does not name: a handle for which the folder need not be readable. */
+/** Linux's O_PATH, which Node does not define: works without read permission. */
 const O_PATH = 0o10000000;
 
+/** An open folder, which is still known when its path leads elsewhere. */
+export type HeldFolder = NonNullable<ReturnType<typeof holdFolder>>;
+
 /**
- * Opens a folder that is where its path says.
+ * Opens a folder whose path has no links.
  * @returns null when a part of the path is a link
  * @throws the operating system's error
  */
-export function holdFolder(path: string): HeldFolder | null {
+export function holdFolder(path: string) {
   const onLinux = process.platform === "linux";
   const fd = openSync(path, constants.O_DIRECTORY | (onLinux ? O_PATH : constants.O_RDONLY));
   const held = `/proc/${process.pid}/fd/${fd}`;
-  const folder: HeldFolder = {
+  const folder = {
     fd,
+    /** On Linux, leads any process of this user to the open folder; elsewhere the path itself. */
     path: onLinux ? held : path,
-    isSame: () => (onLinux ? readlinkSync(held) === path : leadsTo(path, fd)),
-    close: () => closeSync(fd),
+    /** Whether the path still leads to it, without links. */
+    isSame: (): boolean => (onLinux ? readlinkSync(held) === path : leadsTo(path, fd)),
+    close: (): void => closeSync(fd),
   };
   if (folder.isSame()) return folder;
   folder.close();

@@ -1,24 +1,20 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Gives back the memory of buffers that passed through. */
-export interface MinorGc {
-  /** So much was read and sent on, and is needed no more. */
-  passed(sizeBytes: number): void;
-}
-
 /**
- * Buffers lie outside of the engine's heap, and it gives those that are done with back only when the heap has filled or after 64 MB of
- * them: a flood of output would raise the process by that much. Sweeping the youngest objects costs a millisecond.
+ * Frees the memory of buffers that passed through. They are outside of V8's heap, which frees them only when it is full or after 64 MB of
+ * them: a flood of output would grow the process by that much. A minor collection takes a millisecond.
  */
+export type MinorGc = ReturnType<typeof createMinorGc>;
+
 const sweepEveryBytes = 4 * 1024 * 1024;
 
-/** @see MinorGc */
-export function createMinorGc(): MinorGc {
+export function createMinorGc() {
   let sweep: (() => void) | undefined;
   let sinceBytes = 0;
   return {
-    passed(sizeBytes) {
+    /** This many bytes were read, sent and are no longer needed. */
+    passed(sizeBytes: number): void {
       sinceBytes += sizeBytes;
       if (sinceBytes < sweepEveryBytes) return;
       sinceBytes = 0;
@@ -28,7 +24,7 @@ export function createMinorGc(): MinorGc {
   };
 }
 
-/** The engine's own function, which a context has that is made after the flag was set. */
+/** V8's own function, which a context has if it is created after the flag was set. */
 function findSweep(): () => void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

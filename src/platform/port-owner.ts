@@ -2,8 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
 import { runCommand } from "./run-command.ts";
 
-/** The program that listens on a TCP port. */
-export interface PortOwner {
+interface PortOwner {
   readonly pid: number;
   readonly name: string;
 }
@@ -11,7 +10,7 @@ export interface PortOwner {
 const listening = "0A";
 const timeoutMs = 5_000;
 
-/** Which process of this user listens on `port`; null when none does, or when the system does not tell. */
+/** The process of this user that listens on the TCP port; null when there is none, or it cannot be determined. */
 export async function portOwner(port: number, pathVariable: string): Promise<PortOwner | null> {
   return process.platform === "linux" ? linuxOwner(port) : lsofOwner(port, pathVariable);
 }
@@ -31,7 +30,7 @@ function linuxOwner(port: number): PortOwner | null {
   return null;
 }
 
-/** The kernel's own name for it is that of a thread, with Node. */
+/** For Node, the kernel's process name is a thread's name. */
 function programOf(pid: number): string {
   const [program = ""] = (unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").split("\0", 1);
   return program === "" ? "a program" : basename(program);
@@ -53,11 +52,11 @@ async function lsofOwner(port: number, pathVariable: string): Promise<PortOwner 
   return Number.isInteger(pid) ? { pid, name: /^c(.+)$/m.exec(stdout)?.[1] ?? "a program" } : null;
 }
 
-/** Null for what ended meanwhile, or belongs to another user. */
+/** Null for a process that ended meanwhile, or is another user's. */
 function unlessGone<T>(read: () => T): T | null {
   try {
     return read();
   } catch {
-    return null; // whatever the reason is, this process tells nothing
+    return null; // as above
   }
 }

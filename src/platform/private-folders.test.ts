@@ -46,15 +46,18 @@ describe("the state folder", () => {
     await writeFile(join(path, "file"), "");
     await symlink("nowhere", join(path, "link"));
     const words = (place: string, why: string) =>
-      `Cannot use ${place}, where Postern's state goes: ${why}. Choose another folder with POSTERN_HOME.`;
+      `Cannot use ${place} as the state folder: ${why}. Choose another folder with POSTERN_HOME.`;
     const file = join(path, "file");
     const link = join(path, "link");
-    expect(await refusal(file)).toBe(words(file, "it is no folder"));
+    expect(await refusal(file)).toBe(words(file, "it is not a folder"));
     expect(await refusal(join(file, "x"))).toContain("ENOTDIR");
-    expect(await refusal(link)).toBe(words(link, "it is a link to what is not there"));
+    expect(await refusal(link)).toBe(words(link, "it is a link to a missing file"));
     expect(await refusal(join(link, "x"))).toContain("ENOENT");
     expect(await refusal(path)).toBe(
-      words(path, `others may enter it, and what is in it is not Postern's (if it is: chmod 700 ${path})`),
+      words(
+        path,
+        `other users can enter it, and it has files that are not Postern's (if it is the right folder: chmod 700 ${path})`,
+      ),
     );
     expect(await modeOf(path)).toBe("755");
   });

@@ -2,18 +2,18 @@ import { access, chmod, constants, lstat, mkdir, readdir, stat } from "node:fs/p
 import { dirname } from "node:path";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 
-/** What is in state folders: one of the first four from the first start or command on, `config.json` perhaps before. */
+/** A state folder has one of the first four from its first use. */
 const stateNames: ReadonlySet<string> = new Set([
   ...["config.json", "key", "postern.db", "gateway.lock"],
   ...["backups", "gateway-id", "run", "service.env", "sessions", "terminal-host"],
 ]);
-/** Of a new disk, and of systems that put theirs into every folder. */
-const nobodysNames: ReadonlySet<string> = new Set(["lost+found", ".DS_Store", "@eaDir"]);
+/** Created by file systems and operating systems. */
+const systemNames: ReadonlySet<string> = new Set(["lost+found", ".DS_Store", "@eaDir"]);
 
 /**
- * Makes the folder of all that Postern keeps, which only this user may enter; one of this user's that is there is taken out of everybody
- * else's reach, unless something that is not Postern's is in it: `/srv`, say, named by mistake.
- * @throws PosternError `state_folder_unusable` where it cannot be made or written to
+ * Creates the state folder, which only this user can enter. An existing folder of this user becomes private, unless it has foreign files:
+ * `/srv`, for example, by mistake.
+ * @throws PosternError `state_folder_unusable` when it cannot be created or written to
  */
 export async function makeStateFolder(path: string): Promise<void> {
   try {
@@ -22,33 +22,34 @@ export async function makeStateFolder(path: string): Promise<void> {
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     if (!isOwn(uid) || (mode & 0o077) === 0) return;
     if (await isInOtherUse(path))
-      throw new Error(`others may enter it, and what is in it is not Postern's (if it is: chmod 700 ${path})`);
+      throw new Error(
+        `other users can enter it, and it has files that are not Postern's (if it is the right folder: chmod 700 ${path})`,
+      );
     await chmod(path, 0o700);
   } catch (error) {
-    const mayLet = isErrno(error, "EACCES", "EPERM") ? "Let this user write there, or choose" : "Choose";
-    const advice = `${mayLet} another folder with POSTERN_HOME.`;
-    const message = `Cannot use ${path}, where Postern's state goes: ${messageOf(error)}. ${advice}`;
+    const fix = isErrno(error, "EACCES", "EPERM") ? "Make it writable for this user, or choose" : "Choose";
+    const advice = `${fix} another folder with POSTERN_HOME.`;
+    const message = `Cannot use ${path} as the state folder: ${messageOf(error)}. ${advice}`;
     throw new PosternError("state_folder_unusable", message, { cause: error });
   }
 }
 
-/** Whether something is in the folder, and nothing by which a state folder is told. */
+/** Whether the folder has files, and none that a state folder has. */
 export async function isInOtherUse(path: string): Promise<boolean> {
-  const names = (await readdir(path)).filter((name) => !nobodysNames.has(name));
+  const names = (await readdir(path)).filter((name) => !systemNames.has(name));
   return names.length > 0 && !names.some((name) => stateNames.has(name));
 }
 
 /**
- * Makes the folder of the sockets, or checks one that is there: who can write to it can put a socket of their own in a socket's
- * place, and in the common folder for temporary files anybody could have made it first.
- *
- * @throws PosternError `run_dir_unsafe` | `state_folder_unusable` where it cannot be made
+ * Creates or checks the folder of the sockets: anyone who can write to it can replace a socket, and anyone could have created it in the
+ * shared folder for temporary files.
+ * @throws PosternError `run_dir_unsafe` | `state_folder_unusable` when it cannot be created
  */
 export async function makeRunFolder(path: string): Promise<void> {
   try {
     await makeFolders(path);
   } catch (error) {
-    const message = `Cannot make ${path}, where Postern's sockets go: ${messageOf(error)}. Choose another folder with POSTERN_HOME.`;
+    const message = `Cannot create ${path} for Postern's sockets: ${messageOf(error)}. Choose another folder with POSTERN_HOME.`;
     throw new PosternError("state_folder_unusable", message, { cause: error });
   }
   await requireOwnRunFolder(path);
@@ -56,7 +57,7 @@ export async function makeRunFolder(path: string): Promise<void> {
 }
 
 /**
- * Checks it and makes nothing: where it is missing no gateway runs.
+ * Checks the folder of the sockets, if it exists.
  * @throws PosternError `run_dir_unsafe`
  */
 export async function requireOwnRunFolder(path: string): Promise<void> {
@@ -65,15 +66,12 @@ export async function requireOwnRunFolder(path: string): Promise<void> {
     throw error;
   });
   if (there === null) return;
-  if (!there.isDirectory()) throw unsafe(path, "is no folder");
+  if (!there.isDirectory()) throw unsafe(path, "is not a folder");
   if (!isOwn(there.uid)) throw unsafe(path, "belongs to another user");
-  if ((there.mode & 0o022) !== 0) throw unsafe(path, "can be written by other users");
+  if ((there.mode & 0o022) !== 0) throw unsafe(path, "is writable for other users");
 }
 
-/**
- * With those above it. Whatever is there by this name is left as it is. Node's own `recursive` never comes to an end below a folder that
- * says of everything that it is not there, as /proc does.
- */
+/** With its parents. Node's `recursive` never ends below a folder where everything is missing, such as /proc. */
 async function makeFolders(path: string): Promise<void> {
   try {
     await makeFolder(path);
@@ -81,7 +79,7 @@ async function makeFolders(path: string): Promise<void> {
     const above = dirname(path);
     if (!isErrno(error, "ENOENT") || above === path) throw error;
     if (!(await isThere(above))) await makeFolders(above);
-    await makeFolder(path); // else somebody made it in the meantime
+    await makeFolder(path);
   }
 }
 
@@ -91,7 +89,7 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Also as a link that leads nowhere, below which nothing can be made. */
+/** Also for a broken link, below which nothing can be created. */
 async function isThere(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,
@@ -104,9 +102,9 @@ async function isThere(path: string): Promise<boolean> {
 
 async function statFolder(path: string): Promise<{ readonly uid: number; readonly mode: number }> {
   const there = await stat(path).catch((error: unknown) => {
-    throw isErrno(error, "ENOENT") ? new Error("it is a link to what is not there") : error;
+    throw isErrno(error, "ENOENT") ? new Error("it is a link to a missing file") : error;
   });
-  if (!there.isDirectory()) throw new Error("it is no folder");
+  if (!there.isDirectory()) throw new Error("it is not a folder");
   return there;
 }
 
@@ -115,6 +113,6 @@ function isOwn(uid: number): boolean {
 }
 
 function unsafe(path: string, why: string): PosternError {
-  const message = `${path}, where Postern's sockets go, ${why}. Remove it, or choose another folder with POSTERN_HOME.`;
+  const message = `${path}, the folder for Postern's sockets, ${why}. Remove it, or choose another folder with POSTERN_HOME.`;
   return new PosternError("run_dir_unsafe", message);
 }

@@ -9,37 +9,35 @@ export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number;
   readonly groupId: number;
-  /** The session's leader; 0 where the system does not tell. */
+  /** The session's leader; 0 where it is unknown. */
   readonly sessionId: number;
-  /** A dead process that its parent has not reaped yet. */
+  /** A dead process that was not reaped yet. */
   readonly zombie: boolean;
-  /** Whether its main thread has a processor, or waits for one or for the disk: it computes. */
+  /** Whether its main thread runs, or waits for a processor or the disk. */
   readonly running: boolean;
-  /** Opaque text that differs between two processes that had the same pid, also across a reboot. */
+  /** Opaque; differs between two processes with the same pid, also across a reboot. */
   readonly startTime: string;
 }
 
 const PS_TIMEOUT_MS = 5_000;
 const PS_MAX_BYTES = 16 * 1024 * 1024;
 
-/** The row of `pid`, or undefined when there is no such process. */
 export function processRow(pid: number): ProcessRow | undefined {
   if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
   if (process.platform === "linux") return linuxRow(pid);
   return psRows(["-p", String(pid)])[0];
 }
 
-/** All processes; those that end while the table is read may be missing. */
+/** All processes; those that end meanwhile may be missing. */
 export function processTable(): readonly ProcessRow[] {
   if (process.platform !== "linux") return psRows(["-ax"]);
   return linuxPids().flatMap((pid) => linuxRow(pid) ?? []);
 }
 
 /**
- * Reads the process table any number of times, as {@link processTable} but without holding up the rest of this process.
- *
- * @param isIrrelevant such processes are left out, and on Linux read once: numbers are given out in turn, so one that is still there at
- *   the next reading, within seconds, is the same process
+ * Reads the process table as {@link processTable}, repeatedly and without blocking this process.
+ * @param isIrrelevant such processes are left out, and on Linux read once: pids are assigned in turn, so one that still exists at the next
+ *   reading, within seconds, is the same process
  */
 export function createProcessTableReader(
   isIrrelevant: (row: ProcessRow) => boolean,
@@ -62,10 +60,10 @@ export function createProcessTableReader(
   };
 }
 
-/** A key that is typed into a terminal of this process waits for two slices at most: before it is read, and before its echo is. */
+/** A keystroke in a terminal of this process waits for at most two slices: before it is read, and before its echo. */
 const SLICE_MS = 0.3;
 
-/** Visits all items; after each slice, whatever else this process has to do goes first. */
+/** Visits all items; after each slice the event loop continues. */
 export async function inSlices<T>(items: readonly T[], visit: (item: T) => void): Promise<void> {
   let endsAt = performance.now() + SLICE_MS;
   for (const item of items) {
@@ -76,15 +74,12 @@ export async function inSlices<T>(items: readonly T[], visit: (item: T) => void)
   }
 }
 
-/** Ascending, so that a child that is forked during a reading comes after its parent. */
+/** Ascending, so that a child that is forked meanwhile comes after its parent. */
 function linuxPids(): readonly number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
-/**
- * Whether the environment that `pid` was started with holds `name=value`. False for processes of other users, and everywhere but
- * on Linux, where the system does not tell.
- */
+/** Whether `pid` was started with `name=value` in its environment. False for other users' processes, and on systems other than Linux. */
 export function startedWithVariable(pid: number, name: string, value: string): boolean {
   if (process.platform !== "linux") return false;
   try {
@@ -101,15 +96,12 @@ function linuxBootId(): string {
   try {
     bootId ??= readFileSync("/proc/sys/kernel/random/boot_id", "latin1").slice(0, 8);
   } catch {
-    bootId = "0"; // hidden by a sandbox: the start time alone still tells processes of one boot apart
+    bootId = "0"; // hidden by a sandbox; start times still differ within one boot
   }
   return bootId;
 }
 
-/**
- * Whether a process certainly began before the other, by the start times of their rows. False where that is not known, as for start times
- * of two boots, and everywhere but on Linux.
- */
+/** Whether a process certainly began before the other, by the start times of their rows. False if unknown: other boots, other systems. */
 export function startedBefore(startTime: string, other: string): boolean {
   const [boot, ticks] = startTime.split(".");
   const [otherBoot, otherTicks] = other.split(".");
@@ -118,7 +110,7 @@ export function startedBefore(startTime: string, other: string): boolean {
 
 const statBuffer = Buffer.allocUnsafeSlow(4096);
 
-/** The kernel gives all of it at once; `readFileSync` measured twice as long. */
+/** One read returns all of it; `readFileSync` measured twice as long. */
 function readStat(pid: number): string {
   const fd = openSync(`/proc/${pid}/stat`, "r");
   try {
@@ -128,7 +120,7 @@ function readStat(pid: number): string {
   }
 }
 
-/** @see proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last parenthesis. */
+/** @see proc_pid_stat(5): the name in parentheses can contain anything, so fields follow the last parenthesis. */
 function linuxRow(pid: number): ProcessRow | undefined {
   let stat: string;
   try {
@@ -149,7 +141,7 @@ function linuxRow(pid: number): ProcessRow | undefined {
   };
 }
 
-/** Whether any thread of the process computes, or waits for a processor or a disk; of a system that does not list threads, the process. */
+/** Whether any thread runs, or waits for a processor or a disk; without a list of threads, the process. */
 export function hasRunningThread(pid: number): boolean {
   let threads: readonly string[];
   try {
@@ -184,7 +176,7 @@ function psRows(selection: readonly string[]): readonly ProcessRow[] {
       execFileSync("/bin/ps", psArguments(selection), { ...psOptions, stdio: ["ignore", "pipe", "ignore"] }),
     );
   } catch (error) {
-    if (error instanceof Error && "status" in error && error.status === 1) return []; // ps exits so when nothing matched
+    if (error instanceof Error && "status" in error && error.status === 1) return []; // nothing matched
     throw error;
   }
 }

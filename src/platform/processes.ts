@@ -11,36 +11,35 @@ import {
   startedWithVariable,
 } from "./process-table.ts";
 
-/** A process that can be told from a later one with the same pid. */
+/** Distinguishes a process from a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** As {@link startTimeOf} gave it. */
   readonly startTime: string;
 }
 
-/** An environment variable that a process and everything it started carry. */
+/** An environment variable of a process and everything it started. */
 export interface EnvironmentMarker {
   readonly name: string;
   readonly value: string;
 }
 
-/** A process tree to end: who began it and, on Linux, what its members carry wherever they went. */
+/** A process tree to end: its leader and, on Linux, the variable of its members. */
 export interface ProcessTree {
   /** Null when only the marker is known. */
   readonly leader: ProcessIdentity | null;
   readonly marker?: EnvironmentMarker;
 }
 
-/** How often the processes that are known are checked while they end. */
 const POLL_MS = 20;
 /**
- * How long until all processes are read again for new members; each pause is twice as long as the one before. With 500 processes the first
- * scan takes 10 to 20 ms of this process (2 cores), a later one 1 ms.
+ * Until all processes are scanned again for new members; doubled each time. With 500 processes the first scan takes 10 to 20 ms (2
+ * cores), a later one 1 ms.
  */
 const SCAN_MS = 200;
-/** What is left after all leaders are gone gets this long before SIGKILL. */
+/** Grace before SIGKILL once all leaders have ended. */
 const STRAGGLER_GRACE_MS = 500;
-/** After SIGKILL only the kernel is waited for; a process in an uninterruptible sleep is given up after this. */
+/** After SIGKILL; a process in an uninterruptible sleep is given up then. */
 const KILL_WAIT_MS = 2_000;
 
 /** Kernel start time of `pid` as opaque text; empty when there is no such process. */
@@ -48,13 +47,13 @@ export function startTimeOf(pid: number): string {
   return processRow(pid)?.startTime ?? "";
 }
 
-/** Whether the process `pid` still is the one that started at `startTime`; a zombie is not alive. */
+/** Whether `pid` is still the process that started at `startTime`; a zombie is not alive. */
 export function isAlive(pid: number, startTime: string): boolean {
   const row = processRow(pid);
   return row !== undefined && !row.zombie && row.startTime === startTime;
 }
 
-/** Whether some process has this number now, a zombie among them. One call, where {@link isAlive} reads a file. */
+/** Whether any process, or zombie, has this pid. One system call, where {@link isAlive} reads a file. */
 export function isRunning(pid: number): boolean {
   if (!(pid > 0)) return false; // 0 and negative numbers name groups
   try {
@@ -65,7 +64,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Children, grandchildren and so on of `pid`, the process itself not among them. */
+/** Children, grandchildren and so on of `pid`. */
 export function descendantsOf(pid: number, table: readonly ProcessRow[] = processTable()): readonly ProcessRow[] {
   const found: ProcessRow[] = [];
   const seen = new Set([pid]);
@@ -79,8 +78,8 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
 }
 
 /**
- * Sends `signal` to a process, or with a negative number to a process group. False when there is none (any more). Never to our own group
- * (0), to everybody (-1), or to the first process.
+ * Sends `signal` to a process, or with a negative number to a process group; never to our own group (0), to all processes (-1), or to
+ * the first process. False when there is none.
  */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
   if (!(Math.abs(pid) > 1)) return false;
@@ -88,26 +87,22 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
     process.kill(pid, signal);
     return true;
   } catch (error) {
-    if (isErrno(error, "ESRCH", "EPERM")) return false; // gone, or by now somebody else's
+    if (isErrno(error, "ESRCH", "EPERM")) return false; // ended, or another user's by now
     throw error;
   }
 }
 
-/**
- * Sends `signal` to a child. False when there is none (any more). A child that could not be spawned has no pid: to signal the 0 that the
- * system has in its place would signal our own group.
- */
+/** Sends `signal` to a child. False when it has ended or could not be spawned: it has no pid then, and 0 would signal our own group. */
 export function signalChild(child: Pick<ChildProcess, "pid" | "kill">, signal: NodeJS.Signals): boolean {
   return child.pid !== undefined && child.kill(signal);
 }
 
-/** Sends `signal` to the group of a child that was spawned `detached`. False when there is none (any more), or it could not be spawned. */
+/** The same for the group of a child that was spawned `detached`. */
 export function signalChildGroup({ pid }: Pick<ChildProcess, "pid">, signal: NodeJS.Signals): boolean {
   return pid !== undefined && sendSignal(-pid, signal);
 }
 
-/** When and how {@link endGroup} goes on to SIGKILL. */
-export interface EndOptions {
+interface EndOptions {
   /** Between SIGHUP with SIGTERM and SIGKILL. */
   readonly graceMs: number;
   readonly clock: Clock;
@@ -119,17 +114,16 @@ export function endGroup(tree: ProcessTree, options: EndOptions): Promise<{ read
 }
 
 /**
- * Ends process trees: each leader, its process group and session, and all descendants, also those in groups and sessions of their
- * own. SIGHUP and SIGTERM first, SIGKILL after the grace. A group whose leader is gone already is ended too; where markers are known
- * (Linux), only its members that carry the marker.
- * Resolves when none of them is alive. `survivors` are pids that even SIGKILL did not end within two seconds.
+ * Ends process trees: each leader, its process group and session, and all descendants, also in other groups and sessions. SIGHUP and
+ * SIGTERM first, SIGKILL after the grace. A group whose leader has ended is ended too; where markers are known (Linux), only members
+ * with the marker. `survivors` are pids that SIGKILL did not end within two seconds.
  */
 export async function endGroups(
   trees: readonly ProcessTree[],
   { graceMs, clock }: EndOptions,
 ): Promise<{ readonly survivors: readonly number[] }> {
   const known = new Map<number, ProcessRow>();
-  // What began before a tree's leader is not of that tree.
+  // A process older than a tree's leader is not in that tree.
   const readTable = createProcessTableReader(({ startTime }) =>
     trees.every(({ leader }) => leader !== null && startedBefore(startTime, leader.startTime)),
   );
@@ -148,7 +142,7 @@ export async function endGroups(
   if (!(await someLeft())) return { survivors: [] };
   signalAll(known, "SIGHUP");
   signalAll(known, "SIGTERM");
-  signalAll(known, "SIGCONT"); // a stopped program acts on the two only when it runs again
+  signalAll(known, "SIGCONT"); // a stopped program handles the two only once it runs
   let deadline = clock.now() + graceMs;
   const leaderLives = (): boolean => trees.some(({ leader }) => leader !== null && known.has(leader.pid));
   let leadersLived = leaderLives();
@@ -172,14 +166,14 @@ export async function endGroups(
 
 function dropEnded(known: Map<number, ProcessRow>): void {
   for (const [pid, { startTime }] of known) {
-    // Elsewhere each row is a run of `ps`: there a zombie stays until the next scan.
+    // Elsewhere each row takes a run of `ps`, so a zombie stays until the next scan.
     if (process.platform === "linux" ? !isAlive(pid, startTime) : !isRunning(pid)) known.delete(pid);
   }
 }
 
 /**
- * Brings `known` up to date: drops the dead, adds whatever belongs to a leader or to one of the known by now. Keeping what was seen
- * before matters: a child of a dead process has a new parent and could not be found again.
+ * Updates `known`: drops the dead, adds members of the trees. Earlier members are kept, because a child of a dead process has a new
+ * parent and could not be found again.
  */
 async function findMembers(
   known: Map<number, ProcessRow>,
@@ -194,7 +188,7 @@ async function findMembers(
     const leaderRow = leader === null ? undefined : rows.get(leader.pid);
     const leaderAlive = leaderRow !== undefined && leaderRow.startTime === leader?.startTime;
     if (leaderAlive) known.set(leaderRow.pid, leaderRow);
-    // A group that outlived its leader could by now be another one of the same number: then only a marker proves whose it is.
+    // A group without its leader may be another one of the same number; then only a marker identifies it.
     const groupProves =
       leaderAlive || (leaderRow === undefined && (marker === undefined || process.platform !== "linux"));
     await inSlices(table, (row) => {
@@ -210,11 +204,11 @@ async function findMembers(
   }
 }
 
-/** Groups that are wholly ours first, so that a process forked meanwhile gets the signal too; then everybody by pid. */
+/** Groups of known leaders first, so that a process forked meanwhile gets the signal too; then the others by pid. */
 function signalAll(known: ReadonlyMap<number, ProcessRow>, signal: NodeJS.Signals): void {
   const groups = new Set<number>();
   for (const row of known.values()) {
-    if (known.has(row.groupId)) groups.add(row.groupId); // its leader is ours, so the group is
+    if (known.has(row.groupId)) groups.add(row.groupId);
   }
   for (const groupId of groups) sendSignal(-groupId, signal);
   for (const row of known.values()) {

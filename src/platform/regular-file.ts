@@ -7,7 +7,7 @@ const withoutWaiting = constants.O_RDONLY | constants.O_NONBLOCK;
 const notOpened = ["ENOENT", "ENOTDIR", "EISDIR", "EACCES", "ELOOP", "ENXIO"];
 
 /**
- * Opens what somebody else put there, to be read: a regular file only, since a pipe or a device would keep its reader waiting for good.
+ * Opens a regular file from an untrusted source: reading a pipe or a device could block forever.
  * @returns null when there is none that can be opened
  */
 export async function openRegularFile(
@@ -33,7 +33,7 @@ export async function openRegularFile(
 }
 
 /**
- * Reads a small regular file whole.
+ * Reads a small regular file.
  * @returns null when there is none that can be read, and `too_large` when it has more than `maxBytes`
  */
 export async function readSmallFile(path: string, maxBytes: number): Promise<Buffer | "too_large" | null> {
@@ -52,7 +52,7 @@ export async function readSmallFile(path: string, maxBytes: number): Promise<Buf
   }
 }
 
-/** The same as {@link openRegularFile}, for a caller that must not yield. @returns a descriptor */
+/** Like {@link openRegularFile}, synchronous. @returns a descriptor */
 export function openRegularFileSync(path: string): number | null {
   let file: number;
   try {
@@ -66,7 +66,7 @@ export function openRegularFileSync(path: string): number | null {
   return null;
 }
 
-/** The same as {@link readSmallFile}, for a caller that must not yield. */
+/** Like {@link readSmallFile}, synchronous. */
 export function readSmallFileSync(path: string, maxBytes: number): Buffer | "too_large" | null {
   const file = openRegularFileSync(path);
   if (file === null) return null;

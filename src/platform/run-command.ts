@@ -1,36 +1,35 @@
 import { spawn } from "node:child_process";
 import { signalChildGroup } from "./processes.ts";
 
-/** How a command ended. A command that could not be started, or that was ended for time or size, has `exitCode` null. */
+/** `exitCode` is null when the command could not be started, or was killed for time or size. */
 export interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The same, byte for byte, and why it could not be started. */
-export interface CommandOutput {
+interface CommandOutput {
   readonly exitCode: number | null;
   readonly stdout: Buffer;
   readonly stderr: Buffer;
   readonly startError: Error | null;
 }
 
-/** What a command gets; nothing of this process's environment is inherited beside `env`. */
-export interface CommandOptions {
+/** Only `env` is passed; nothing is inherited. */
+interface CommandOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** After this time the command's process group is killed. */
   readonly timeoutMs: number;
   /** Each stream is cut here and the command is killed. 1 MiB by default. */
   readonly maxOutputBytes?: number;
-  /** Standard error is cut here instead, and the command goes on. */
+  /** Standard error is cut here instead, and the command continues. */
   readonly maxErrorBytes?: number;
   /** Its standard input; empty by default. */
   readonly input?: Buffer | string;
 }
 
-/** Runs a program by argv, without a shell, and waits for its end. Never throws for what the command does. */
+/** Runs a program by argv, without a shell, to its end. Never throws. */
 export async function runCommand(
   argv: readonly [string, ...string[]],
   options: CommandOptions,
@@ -39,12 +38,12 @@ export async function runCommand(
   return { exitCode, stdout: stdout.toString("utf8"), stderr: stderr.toString("utf8") };
 }
 
-/** The same, byte for byte. */
+/** The same with bytes, and the error of a failed start. */
 export function runForOutput(argv: readonly [string, ...string[]], options: CommandOptions): Promise<CommandOutput> {
   const maxBytes = options.maxOutputBytes ?? 1024 * 1024;
   const [program, ...args] = argv;
   return new Promise((resolve) => {
-    // A group of its own, so that what it started ends with it.
+    // A separate group, so that its children are killed too.
     const child = spawn(program, args, {
       env: { ...options.env },
       stdio: [options.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
@@ -55,7 +54,7 @@ export function runForOutput(argv: readonly [string, ...string[]], options: Comm
     const err = options.maxErrorBytes === undefined ? collect(maxBytes, kill) : collect(options.maxErrorBytes);
     child.stdout?.on("data", out.add);
     child.stderr?.on("data", err.add);
-    child.stdin?.on("error", () => undefined); // it ended before it had read all: its exit code says why
+    child.stdin?.on("error", () => undefined); // it ended before reading all its input
     child.stdin?.end(options.input);
     let cutShort = false;
     function kill(): void {

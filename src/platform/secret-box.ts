@@ -3,23 +3,23 @@ import { link, readFile, unlink } from "node:fs/promises";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { writeFileAtomic } from "./files.ts";
 
-/** Seals secrets that lie in the store, with a key that does not: a stolen store alone opens none. */
+/** Encrypts secrets in the store with a key outside of it. */
 export interface SecretBox {
-  /** @param purpose what the secret is for; it opens for the same purpose only */
+  /** @param purpose the secret opens only for the same purpose */
   seal(secret: string, purpose: string): string;
   /** @throws PosternError `store_unavailable` when it was sealed with another key, for another purpose, or changed */
   open(sealed: string, purpose: string): string;
-  /** What a secret of few bits is known by, hex: whoever has the store alone cannot try all that there are. */
+  /** A keyed digest, hex: with the store alone, short secrets cannot be guessed. */
   digest(secret: string, purpose: string): string;
 }
 
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Tells how it was sealed, for the day when another way is chosen. */
+/** Of the sealed format. */
 const version = "v1.";
 
-/** A {@link SecretBox} with this key, of 32 bytes. */
+/** @param key 32 bytes */
 export function createSecretBox(key: Uint8Array): SecretBox {
   return {
     seal(secret, purpose) {
@@ -37,8 +37,8 @@ export function createSecretBox(key: Uint8Array): SecretBox {
         decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-tagBytes));
         return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
       } catch (error) {
-        const words = `A sealed secret (${purpose}) does not open with this key. Put back the key file of before, or make the secret anew.`;
-        throw new PosternError("store_unavailable", words, { cause: error });
+        const message = `Cannot decrypt a secret (${purpose}) with this key. Restore the previous key file, or create the secret again.`;
+        throw new PosternError("store_unavailable", message, { cause: error });
       }
     },
     digest: (secret, purpose) =>
@@ -49,14 +49,14 @@ export function createSecretBox(key: Uint8Array): SecretBox {
 }
 
 /**
- * A {@link SecretBox} with the key in the file at `path`. With a file that is no key, or cannot be read, only what needs the box fails: each
- * call throws `store_unavailable` and says why; `onTrouble` is told once.
+ * A {@link SecretBox} with the key in the file at `path`. If the file is invalid or unreadable, `onTrouble` is called once, and each call
+ * of the box throws `store_unavailable`.
  */
 export async function openSecretBox(path: string, onTrouble: (error: Error) => void): Promise<SecretBox> {
   try {
     return createSecretBox(await loadSecretKey(path));
   } catch (error) {
-    const trouble = new PosternError("store_unavailable", `Secrets cannot be sealed or opened: ${messageOf(error)}`, {
+    const trouble = new PosternError("store_unavailable", `Cannot encrypt or decrypt secrets: ${messageOf(error)}`, {
       cause: error,
     });
     onTrouble(trouble);
@@ -68,8 +68,8 @@ export async function openSecretBox(path: string, onTrouble: (error: Error) => v
 }
 
 /**
- * The key in the file at `path` (mode 0600), made when there is none. Of two processes that make it at once, both get the same.
- * @throws PosternError `store_unavailable` when the file is no key
+ * The key in the file at `path` (mode 0600), which is created if missing. Two processes that create it at once get the same key.
+ * @throws PosternError `store_unavailable` when the file is not a key
  */
 export async function loadSecretKey(path: string): Promise<Uint8Array> {
   const known = await readKey(path);
@@ -77,14 +77,14 @@ export async function loadSecretKey(path: string): Promise<Uint8Array> {
   const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
   await writeFileAtomic(draft, randomBytes(keyBytes).toString("base64url"));
   try {
-    await link(draft, path); // unlike a rename it never takes another's place
+    await link(draft, path); // unlike a rename, never replaces a file
   } catch (error) {
-    if (!isErrno(error, "EEXIST")) throw error; // else the other process was first
+    if (!isErrno(error, "EEXIST")) throw error; // the other process was first
   } finally {
     await unlink(draft);
   }
   const made = await readKey(path);
-  if (made === null) throw new Error(`The key ${path} was made but is not there.`);
+  if (made === null) throw new Error(`The key ${path} was created but is missing.`);
   return made;
 }
 
@@ -96,5 +96,5 @@ async function readKey(path: string): Promise<Uint8Array | null> {
     if (isErrno(error, "ENOENT")) return null;
     throw error;
   }
-  throw new PosternError("store_unavailable", `${path} is no key. Put back the one that the store was made with.`);
+  throw new PosternError("store_unavailable", `${path} is not a key. Restore the key that the store was created with.`);
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { hasCode } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
 import type { KeyedLock } from "../core/single-flight.ts";
-import { findRepositoryRoot } from "../platform/git.ts";
+import { findRepositoryRoot } from "../platform/git-repository.ts";
 import type { AllowedDir, Caller } from "../wire/caller.ts";
 import type { AskInput, OnDraft, PermissionMode } from "../wire/coding.ts";
 import type { WorktreeRecord } from "../worktrees/index.ts";

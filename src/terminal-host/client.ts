@@ -1,81 +1,63 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-
 import { booleanField, type Fields, isFields, objectField, textField } from "./fields.ts";
 import type { HostStatus } from "./host.ts";
 import { type HostConnection, openHostConnection, unavailable } from "./host-connection.ts";
-import {
-  DEFAULT_IDLE_EXIT_MS,
-  DEFAULT_RAW_LOG_MAX_BYTES,
-  DEFAULT_RECORDINGS_MAX_BYTES,
-  DEFAULT_RECORDINGS_MAX_COUNT,
-} from "./host-options.ts";
 import { METHODS, type Method } from "./protocol.ts";
 import { createRecordingReader } from "./recording-reader.ts";
 import { readExit, readInfo, readInfos, readSnapshot, readStatus } from "./replies.ts";
-import { startHost } from "./start-host.ts";
+import { type HostOptions, startHost } from "./start-host.ts";
 import type { SpawnSpec, TerminalExit, TerminalHostClient, TerminalInfo } from "./terminal-info.ts";
 import { openTerminalStream } from "./terminal-stream.ts";
 
-export { probeTerminalHost } from "./probe.ts";
-
-/** Where the host is and how to start it. */
-export interface TerminalHostOptions {
+/** Where the host is and how to start it; its bounds have defaults. */
+export interface TerminalHostOptions extends Partial<Omit<HostOptions, "socketPath" | "stateDir">> {
   /** Its Unix socket, at most 107 bytes, in a folder of mode 0700. */
   readonly socketPath: string;
   /** Its folder (0700): lock, log, records and raw logs. One host for each. */
   readonly stateDir: string;
-  /** The node that runs it; this process's own by default. */
+  /** The node that runs it; this process's by default. */
   readonly nodePath?: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Postern's version, shown in the host's hello. */
-  readonly version?: string;
-  /** A host without terminals and gateways leaves after this; ten minutes by default. */
-  readonly idleExitMs?: number;
-  /** Bound of each terminal's raw log; 64 MiB by default. */
-  readonly rawLogMaxBytes?: number;
-  /** Bounds of all that is kept of terminals that are gone; 1 GiB and 500 by default. */
-  readonly recordingsMaxBytes?: number;
-  readonly recordingsMaxCount?: number;
 }
 
-/** The client, with what `doctor` and tests want to know of the host. */
+/** The client, with what `doctor` and tests read of the host. */
 export interface ConnectedTerminalHost extends TerminalHostClient {
   /** The connected host, or null while there is none. */
   host(): { readonly pid: number; readonly pidStartTime: string; readonly version: string } | null;
   status(): Promise<HostStatus>;
-  /** Closes, and a host that this client started and that has no terminal leaves with it: nobody came to need it. Never throws. */
+  /** Closes, and stops a host that this client started if it has no terminal. Never throws. */
   closeUnused(): Promise<void>;
 }
 
 type ExitListener = (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void;
 
 const MAX_SOCKET_PATH_BYTES = 107;
-/** A host starts in a few hundred milliseconds; ending a dead one's leftovers takes it up to three seconds more. */
+/** A host starts in a few hundred milliseconds; ending a dead host's programs takes up to three seconds more. */
 const START_TIMEOUT_MS = 15_000;
 const START_AGAIN_MS = 4_000;
 const RETRY_MS = 25;
-/** What `end` may take beyond its grace: SIGKILL, and reading the last output. */
+/** For SIGKILL and the last output, after the grace of `end`. */
 const END_EXTRA_MS = 15_000;
 
 /**
  * Connects to the terminal host of `stateDir`, starting it when there is none. When the host dies, its terminals are lost: listeners
- * get null, another host is started at once, which ends whatever the dead one left behind, and later calls go to that one.
+ * get null, and a new host is started at once, which ends the dead one's programs and takes later calls.
  * @throws PosternError `terminal_host_unavailable`
  */
 export async function connectTerminalHost(options: TerminalHostOptions): Promise<ConnectedTerminalHost> {
-  const { socketPath, stateDir, log, clock } = options;
+  const { socketPath, stateDir, log, clock, nodePath = process.execPath, ...settings } = options;
   if (Buffer.byteLength(socketPath) > MAX_SOCKET_PATH_BYTES) {
     throw unavailable(
-      `The socket path ${socketPath} is longer than ${MAX_SOCKET_PATH_BYTES} bytes; choose a shorter folder.`,
+      `The socket path ${socketPath} is longer than ${MAX_SOCKET_PATH_BYTES} bytes. Choose a shorter POSTERN_HOME.`,
     );
   }
   const listeners = new Set<ExitListener>();
-  /** Hosts of another version that left, without a terminal, to make way for one of ours. */
+  /** Hosts of another version that exited, without a terminal, to be replaced by one of ours. */
   const left = new WeakSet<HostConnection>();
-  /** The hosts that this client started, by their processes' numbers; those that found another there left at once. */
+  /** Pids of the hosts that this client started; one that found another host exited at once. */
   const started = new Set<number | undefined>();
   let connection: HostConnection | undefined;
   let connecting: Promise<HostConnection> | undefined;
@@ -95,32 +77,24 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     let startAt = clock.now();
     for (;;) {
       const opened = await tryOpen();
-      if (opened !== undefined && !(await makesWay(opened))) {
-        if (!closed) connection = opened;
-        else opened.close();
+      if (opened !== undefined && !(await retires(opened))) {
+        if (closed) opened.close();
+        else connection = opened;
         return opened;
       }
       const now = clock.now();
-      if (closed || now >= giveUpAt) throw unavailable(`No terminal host answers; see host.log in ${stateDir}.`);
+      if (closed || now >= giveUpAt)
+        throw unavailable(`The terminal host does not answer. See host.log in ${stateDir}.`);
       if (now >= startAt) {
         startAt = now + START_AGAIN_MS;
-        const pid = startHost(options.nodePath ?? process.execPath, {
-          socketPath,
-          stateDir,
-          version: options.version ?? "unknown",
-          idleExitMs: options.idleExitMs ?? DEFAULT_IDLE_EXIT_MS,
-          rawLogMaxBytes: options.rawLogMaxBytes ?? DEFAULT_RAW_LOG_MAX_BYTES,
-          recordingsMaxBytes: options.recordingsMaxBytes ?? DEFAULT_RECORDINGS_MAX_BYTES,
-          recordingsMaxCount: options.recordingsMaxCount ?? DEFAULT_RECORDINGS_MAX_COUNT,
-        });
-        started.add(pid);
+        started.add(startHost(nodePath, { socketPath, stateDir, ...settings }));
       }
       await clock.sleep(RETRY_MS);
     }
   }
 
-  /** A host of another version goes on while it has terminals, and leaves after the last: with it the code that it began with. */
-  async function makesWay(opened: HostConnection): Promise<boolean> {
+  /** A host of another version keeps running, with its code, until its last terminal closes. */
+  async function retires(opened: HostConnection): Promise<boolean> {
     const { hostVersion, minor } = opened.hello;
     if (options.version === undefined || hostVersion === options.version || minor < METHODS.retire) return false;
     try {
@@ -130,13 +104,13 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       if (leaving) opened.close();
       return leaving || left.has(opened);
     } catch (error) {
-      log.warn({ error: messageOf(error) }, "the terminal host left while it was asked to");
+      log.warn({ error: messageOf(error) }, "the terminal host exited while it was asked to");
       opened.close();
       return true;
     }
   }
 
-  /** A host that left had no terminal, so nothing was started by it. */
+  /** A host that exited had no terminal, so it has not started this one. */
   async function spawn(spec: SpawnSpec): Promise<TerminalInfo> {
     const asked = await connected();
     try {
@@ -147,7 +121,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
-  /** A question that changes nothing is asked again when the host died over it. */
+  /** Repeats a request without effects when the host died meanwhile. */
   async function ask(method: Method, params: Fields): Promise<unknown> {
     const asked = await connected();
     try {
@@ -176,7 +150,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
       return isLost ? undefined : opened;
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined;
-      if (isErrno(cause, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined; // nobody there, or just leaving
+      if (isErrno(cause, "ENOENT", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return undefined; // no host, or one that is exiting
       throw error;
     }
   }
@@ -186,33 +160,33 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     const terminalId = textField(message, "terminalId");
     const exit = objectField(message, "exit");
     if (textField(message, "type") !== "exit" || terminalId === undefined || exit === undefined) return;
-    tell({ terminalId, exit: readExit(exit) });
+    notify({ terminalId, exit: readExit(exit) });
   }
 
-  /** It still answers what it was asked before. */
+  /** It still answers earlier requests. */
   function onLeaving(from: HostConnection): void {
     left.add(from);
     const isOurs = connection === from;
     if (isOurs) connection = undefined;
     from.closeWhenAnswered();
     if (!isOurs) return;
-    log.info({ socketPath }, "the terminal host of another version leaves; starting ours");
+    log.info({ socketPath }, "a terminal host of another version exits; starting ours");
     reconnect();
   }
 
   function onClose(): void {
     connection = undefined;
     if (closed) return;
-    log.warn({ socketPath }, "the terminal host is gone; starting another");
-    tell(null);
+    log.warn({ socketPath }, "the terminal host exited; starting another");
+    notify(null);
     reconnect();
   }
 
   function reconnect(): void {
-    connected().catch((error: unknown) => log.error({ error: messageOf(error) }, "no terminal host could be started"));
+    connected().catch((error: unknown) => log.error({ error: messageOf(error) }, "cannot start a terminal host"));
   }
 
-  function tell(ended: Parameters<ExitListener>[0]): void {
+  function notify(ended: Parameters<ExitListener>[0]): void {
     for (const listener of listeners) {
       try {
         listener(ended);
@@ -229,17 +203,17 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     listeners.clear();
   }
 
-  /** Another gateway may have found it meanwhile: told that it leaves, that one starts its own. */
+  /** Another gateway may be using the host: notified that it exits, that gateway starts its own. */
   async function closeUnused(): Promise<void> {
     const host = connection;
-    connection = undefined; // its end is no loss
+    connection = undefined; // so that its end is not taken for a loss
     await close();
     if (host === undefined) return;
     try {
       const mayLeave = started.has(host.hello.pid) && readInfos(await host.request("list", {})).length === 0;
       if (mayLeave) await host.request("retire", {});
     } catch (error) {
-      log.warn({ error: messageOf(error) }, "the terminal host was not told that nobody needs it");
+      log.warn({ error: messageOf(error) }, "an unused terminal host was not stopped");
     } finally {
       host.close();
     }
@@ -296,4 +270,27 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
 
 function bytesOf(data: string | Uint8Array): Uint8Array {
   return typeof data === "string" ? Buffer.from(data) : data;
+}
+
+/**
+ * Asks the host behind `socketPath` for its status, without starting one.
+ * @returns null when none runs
+ * @throws PosternError `terminal_host_unavailable` when one runs and cannot be used
+ */
+export async function probeTerminalHost(socketPath: string, clock: Clock) {
+  const ignore = (): void => undefined;
+  const events = { onMessage: ignore, onOutput: ignore, onClose: ignore };
+  try {
+    const connection = await openHostConnection({ socketPath, clock, role: "control" }, events);
+    try {
+      const { pid, pidStartTime, hostVersion: version } = connection.hello;
+      return { pid, pidStartTime, version, status: readStatus(await connection.request("status", {})) };
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (isErrno(cause, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ECONNRESET", "EPIPE")) return null;
+    throw error;
+  }
 }

@@ -1,7 +1,19 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { isPosternError, messageOf } from "../core/errors.ts";
-import { type Fields, isFields, numberField, numberListField, objectField, parseFields, textField } from "./fields.ts";
+import { isPosternError, messageOf, PosternError } from "../core/errors.ts";
+import { clampSize } from "../core/terminal-size.ts";
+import {
+  booleanField,
+  type Fields,
+  isFields,
+  numberField,
+  numberListField,
+  objectField,
+  parseFields,
+  textField,
+  textListField,
+  textMapField,
+} from "./fields.ts";
 import type { Host } from "./host.ts";
 import {
   createFrameReader,
@@ -10,41 +22,41 @@ import {
   type HostHello,
   jsonFrame,
   MAX_FRAME_TO_HOST,
+  type Method,
   PROTOCOL_MAJOR,
   PROTOCOL_MINOR,
   readInputFrame,
 } from "./protocol.ts";
-import { isRequest, MalformedRequest, REQUESTS, readId, unknownRequest } from "./requests.ts";
-import type { TerminalExit } from "./terminal-info.ts";
+import type { SpawnSpec, TerminalExit, TerminalSize } from "./terminal-info.ts";
 
-/** One gateway's connection to the host. */
+/** One gateway's connection. */
 export interface Connection {
   sendExit(terminalId: string, exit: TerminalExit): void;
-  /** The host leaves, without a terminal: what follows goes to the next one. */
+  /** The host exits, without a terminal: further requests go to the next one. */
   sendLeaving(): void;
 }
 
 /** Who this host is, as every hello says. */
 export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime">;
 
-/** A peer that reads no replies is cut off at this. */
+/** A peer that reads no replies is disconnected at this. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
+/** So that the echo comes first and wakes the gateway alone. */
 const ACKNOWLEDGE_AFTER_MS = 1;
 
-/** Serves `socket` until it closes. Whatever is malformed closes this connection and no other. */
+/** Serves `socket` until it closes. Malformed input closes this connection only. */
 export function serveConnection(
   socket: Socket,
   { host, identity, clock }: { readonly host: Host; readonly identity: HostIdentity; readonly clock: Clock },
 ): Connection {
-  /** Inputs that the kernel took; their writers hear of it together. */
   const acknowledged: number[] = [];
   let role: "new" | "control" | "attach" | "attached" = "new";
   const reader = createFrameReader(MAX_FRAME_TO_HOST, onFrame);
   socket.on("data", (chunk: Buffer) => {
     if (!socket.destroyed && !reader.push(chunk)) socket.destroy();
   });
-  socket.on("error", () => socket.destroy()); // the peer is gone; `close` follows
+  socket.on("error", () => socket.destroy()); // `close` follows
 
   function send(message: unknown): void {
     if (socket.destroyed) return;
@@ -76,7 +88,6 @@ export function serveConnection(
     );
   }
 
-  /** Later, so that the echo, which somebody waits for, comes first and wakes the gateway alone. */
   function acknowledge(id: number): void {
     acknowledged.push(id);
     if (acknowledged.length > 1) return;
@@ -122,7 +133,11 @@ export function serveConnection(
       else socket.destroy();
     } else {
       void reply(id, () => {
-        if (!isRequest(method)) throw unknownRequest(method);
+        if (!isRequest(method))
+          throw new PosternError(
+            "terminal_host_unavailable",
+            `This terminal host does not know the request ${method}.`,
+          );
         return REQUESTS[method](host, params);
       });
     }
@@ -163,4 +178,60 @@ export function serveConnection(
       if (role === "control") send({ type: "leaving" });
     },
   };
+}
+
+const DEFAULT_GRACE_MS = 5_000;
+const MAX_GRACE_MS = 60_000;
+
+class MalformedRequest extends Error {}
+
+/** The requests of a control connection; results are sent as JSON. */
+const REQUESTS: Readonly<Record<Exclude<Method, "attach">, (host: Host, params: Fields) => unknown>> = {
+  spawn: (host, params) => host.spawn(readSpec(params)),
+  list: (host) => host.list(),
+  resize: (host, params) => host.resize(readId(params), readSize(params)),
+  snapshot: (host, params) => host.snapshot(readId(params), { plain: booleanField(params, "plain") ?? false }),
+  end: (host, params) => host.end(readId(params), readGrace(params)),
+  renameLease: (host, params) => host.renameLease(readId(params), need(textField(params, "leaseKey"), "leaseKey")),
+  forget: (host, params) => host.forget(readId(params)),
+  release: (host, params) => host.release(readId(params)),
+  status: (host) => ({ ...host.status() }),
+  retire: (host) => ({ leaving: host.retire() }),
+};
+
+function readId(params: Fields): string {
+  return need(textField(params, "terminalId"), "terminalId");
+}
+
+function isRequest(name: string): name is keyof typeof REQUESTS {
+  return Object.hasOwn(REQUESTS, name);
+}
+
+function readSize(params: Fields): TerminalSize {
+  return clampSize({
+    cols: need(numberField(params, "cols"), "cols"),
+    rows: need(numberField(params, "rows"), "rows"),
+  });
+}
+
+function readGrace(params: Fields): number {
+  return Math.min(MAX_GRACE_MS, Math.max(0, numberField(params, "graceMs") ?? DEFAULT_GRACE_MS));
+}
+
+function readSpec(params: Fields): SpawnSpec {
+  const [program, ...args] = need(textListField(params, "argv"), "argv");
+  return {
+    terminalId: readId(params),
+    leaseKey: need(textField(params, "leaseKey"), "leaseKey"),
+    argv: [need(program, "argv"), ...args],
+    cwd: need(textField(params, "cwd"), "cwd"),
+    env: need(textMapField(params, "env"), "env"),
+    ...readSize(params),
+    keepRecording: booleanField(params, "keepRecording"),
+  };
+}
+
+function need<T>(value: T | undefined, name: string): T {
+  if (value === undefined) throw new MalformedRequest(`The field ${name} is missing or has another type.`);
+  return value;
 }

@@ -19,25 +19,21 @@ import {
 } from "./protocol.ts";
 import type { TerminalHostErrorCode } from "./terminal-info.ts";
 
-/** A greeted connection to a host, from the gateway's side. */
+/** A connection to a host after both hellos, from the gateway's side. */
 export interface HostConnection {
   readonly hello: HostHello;
   readonly socket: Socket;
   /** @throws PosternError what the host answered, or `terminal_host_unavailable` */
   request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
-  /**
-   * An older host writes in any case.
-   * @returns false when the input's condition did not hold, so that nothing was written
-   */
+  /** Older hosts ignore the condition. @returns false when the condition did not hold, so that nothing was written */
   input(input: Input): Promise<boolean>;
   close(): void;
-  /** Closes once all that was asked before is answered. */
+  /** Closes once all requests are answered. */
   closeWhenAnswered(): void;
 }
 
-/** What comes without being asked for. */
-export interface HostConnectionEvents {
-  /** A JSON message that is no reply. */
+/** Messages other than replies. */
+interface HostConnectionEvents {
   onMessage(message: Fields): void;
   onOutput(data: Buffer): void;
   onClose(): void;
@@ -47,9 +43,11 @@ const HELLO_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than the host itself waits for a program that does not read. */
 const INPUT_TIMEOUT_MS = 90_000;
-/** A host that takes nothing any more is treated as gone. */
+/** A host that reads nothing is treated as gone. */
 const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
 
+export const GONE = "The terminal host is not running.";
+const MALFORMED = "The terminal host sent a malformed message.";
 /** Request ids are 32 bits on the wire. */
 const MAX_ID = 0xffff_ffff;
 
@@ -59,13 +57,13 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** How often it is looked whether an answer is overdue: one timer for all, because a keystroke should not cost one. */
+/** One timer checks all requests, so that a keystroke does not cost one. */
 const OVERDUE_CHECK_MS = 250;
 
 /**
  * Connects and says hello.
- * @throws PosternError `terminal_host_unavailable` when the host speaks another protocol or nothing; with the socket's error as its cause
- *   when nobody listens
+ * @throws PosternError `terminal_host_unavailable` when the host has another protocol or does not answer; with the socket's error as its
+ *   cause when there is no host
  */
 export async function openHostConnection(
   {
@@ -88,7 +86,7 @@ export async function openHostConnection(
     socket.write(jsonFrame({ type: "hello", majors: [PROTOCOL_MAJOR, PROTOCOL_MAJOR], minor: PROTOCOL_MINOR, role }));
   });
   socket.on("data", (chunk: Buffer) => {
-    if (!socket.destroyed && !reader.push(chunk)) lose(unavailable("The terminal host sent something malformed."));
+    if (!socket.destroyed && !reader.push(chunk)) lose(unavailable(MALFORMED));
   });
   socket.on("error", (error) => lose(unavailable(`Cannot reach the terminal host at ${socketPath}.`, error)));
   socket.on("close", () => lose(unavailable("The terminal host closed the connection.")));
@@ -100,7 +98,7 @@ export async function openHostConnection(
     }
     const message = parseFields(body.toString("utf8"));
     const type = message === undefined ? undefined : textField(message, "type");
-    if (message === undefined || type === undefined) lose(unavailable("The terminal host sent something malformed."));
+    if (message === undefined || type === undefined) lose(unavailable(MALFORMED));
     else if (type === "hello") onHello(message);
     else if (type === "refused") lose(unavailable(refusal(message)));
     else if (type === "reply") onReply(message);
@@ -111,7 +109,7 @@ export async function openHostConnection(
     try {
       events.onMessage(message);
     } catch (error) {
-      lose(unavailable("The terminal host sent something malformed.", error));
+      lose(unavailable(MALFORMED, error));
     }
   }
 
@@ -132,7 +130,7 @@ export async function openHostConnection(
     const id = numberField(message, "id") ?? 0;
     const one = waiting.get(id);
     waiting.delete(id);
-    if (one === undefined) return; // given up meanwhile
+    if (one === undefined) return; // timed out
     if (message["ok"] === true) one.resolve(message["result"]);
     else one.reject(replyError(objectField(message, "error") ?? {}));
     if (closing) closeWhenAnswered();
@@ -149,18 +147,16 @@ export async function openHostConnection(
     socket.destroy();
     const failed = [...waiting.values()];
     waiting.clear();
-    for (const one of failed) {
-      one.reject(unavailable("The terminal host is gone.", error));
-    }
+    for (const one of failed) one.reject(unavailable(GONE, error));
     if (!open) return;
     open = false;
     events.onClose();
   }
 
   function ask(frame: (id: number) => Buffer, timeoutMs: number): Promise<unknown> {
-    if (!open) return Promise.reject(unavailable("The terminal host is gone."));
+    if (!open) return Promise.reject(unavailable(GONE));
     if (socket.writableLength > MAX_UNSENT_BYTES)
-      return Promise.reject(unavailable("The terminal host does not read."));
+      return Promise.reject(unavailable("The terminal host does not read its socket."));
     const id = nextId;
     nextId = (nextId % MAX_ID) + 1;
     watchOverdue();
@@ -179,7 +175,7 @@ export async function openHostConnection(
       for (const [id, one] of waiting) {
         if (one.dueAt > now) continue;
         waiting.delete(id);
-        one.reject(unavailable("The terminal host did not answer in time."));
+        one.reject(unavailable("The terminal host timed out."));
       }
       if (waiting.size > 0) watchOverdue();
     });
@@ -192,7 +188,9 @@ export async function openHostConnection(
     request(method, params, timeoutMs = REQUEST_TIMEOUT_MS) {
       if (METHODS[method] > hello.minor) {
         return Promise.reject(
-          unavailable(`The running terminal host (${hello.hostVersion}) is too old for ${method}.`),
+          unavailable(
+            `The running terminal host (${hello.hostVersion}) is too old for ${method}. Close its terminals to replace it.`,
+          ),
         );
       }
       return ask((id) => jsonFrame({ type: "request", id, method, params }), timeoutMs);
@@ -207,14 +205,13 @@ export async function openHostConnection(
   };
 }
 
-/** The host is not there, or not usable. */
 export function unavailable(message: string, cause?: unknown): PosternError<TerminalHostErrorCode> {
   return new PosternError("terminal_host_unavailable", message, { cause });
 }
 
 function refusal(message: Fields): string {
   const theirs = `${numberField(message, "major")}.${numberField(message, "minor")}`;
-  return `The running terminal host (pid ${numberField(message, "pid")}) speaks protocol ${theirs}, this gateway ${PROTOCOL_MAJOR}.${PROTOCOL_MINOR}. End its terminals, then it leaves by itself.`;
+  return `The running terminal host (pid ${numberField(message, "pid")}) uses protocol ${theirs}, this gateway ${PROTOCOL_MAJOR}.${PROTOCOL_MINOR}. Close its terminals to replace it.`;
 }
 
 const CODES: ReadonlySet<string> = new Set<TerminalHostErrorCode>([

@@ -5,8 +5,8 @@ import { specOf } from "../../test/support/terminal-host.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createHost } from "./host.ts";
-import { createRecordings } from "./recordings.ts";
 import { createScreens } from "./screens.ts";
+import { createRecordings } from "./terminal-record.ts";
 
 const limits = { recordingsMaxBytes: 1024, recordingsMaxCount: 10 };
 

@@ -7,78 +7,46 @@ import type { Log } from "../core/log.ts";
 import { clampSize } from "../core/terminal-size.ts";
 import { createRawLog, type RawLog } from "./raw-log.ts";
 import { createReadScheduler } from "./read-scheduler.ts";
-import type { Recordings } from "./recordings.ts";
 import type { Screens } from "./screens.ts";
 import { type Continued, goneError, startTerminal, type Terminal } from "./terminal.ts";
-import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSnapshot } from "./terminal-info.ts";
-import { isTerminalId, terminalsDir, writeDescription, writeTerminalRecord } from "./terminal-record.ts";
+import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
+import {
+  isTerminalId,
+  type Recordings,
+  terminalsDir,
+  writeDescription,
+  writeTerminalRecord,
+} from "./terminal-record.ts";
 
-/** What a host needs. */
-export interface HostDeps {
-  readonly stateDir: string;
-  readonly rawLogMaxBytes: number;
-  readonly clock: Clock;
-  readonly screens: Screens;
-  readonly recordings: Recordings;
-  readonly log: Log;
-}
+/** All terminals of the user, by id. */
+export type Host = ReturnType<typeof createHost>;
 
-/** All terminals of the machine's user, by id. */
-export interface Host {
-  spawn(spec: SpawnSpec): Promise<TerminalInfo>;
-  list(): readonly TerminalInfo[];
-  write(terminalId: string, data: Uint8Array): Promise<void>;
-  /** Writes only while the program's output ends at `offset` and no other input waits. @returns whether it was written */
-  writeIfUnchanged(terminalId: string, data: Uint8Array, offset: number): Promise<boolean>;
-  resize(terminalId: string, size: { readonly cols: number; readonly rows: number }): void;
-  /** `plain`: with an empty `ansi`, for who wants to know the rows and the title only. */
-  snapshot(terminalId: string, options?: { readonly plain: boolean }): Promise<TerminalSnapshot>;
-  /** Answers with the screen, or the place to go on at, through `begin`; then streams what follows it to `socket`. */
-  attach(terminalId: string, socket: Socket, options: AttachOptions): Promise<void>;
-  end(terminalId: string, graceMs: number): Promise<TerminalExit>;
-  renameLease(terminalId: string, leaseKey: string): void;
-  /** Lets go of an ended terminal; its recording stays, unless none is to be kept. */
-  release(terminalId: string): void;
-  forget(terminalId: string): void;
-  onExit(listener: (terminalId: string, exit: TerminalExit) => void): void;
-  terminalCount(): number;
-  /** From now on the host leaves as soon as it has no terminal. Returns whether that is now; nothing is spawned any more then. */
-  retire(): boolean;
-  /** Called once, when a host that is to retire has no terminal. */
-  onRetired(listener: () => void): void;
-  status(): HostStatus;
-  /** Ends all programs. */
-  close(): Promise<void>;
-}
-
-/** How a reader begins. */
-export interface AttachOptions {
-  /** Where it goes on, if that is still possible. */
-  readonly from: number | undefined;
-  begin(answer: TerminalSnapshot | Continued): void;
-}
-
-/** How the host is, for diagnosis. */
+/** For diagnosis. */
 export interface HostStatus {
   readonly rssBytes: number;
   readonly liveTerminals: number;
   readonly endedTerminals: number;
 }
 
-/** Live terminals at most; the gateway's own limit is far below. */
+/** The gateway's own limit is far below. */
 const MAX_LIVE = 256;
-/** Ended terminals that nobody released: beyond this the oldest is. */
+/** Ended terminals that no gateway released; beyond this the oldest is released. */
 const MAX_ENDED = 256;
-/** When the host itself is told to leave. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** An empty host. */
-export function createHost(deps: HostDeps): Host {
+export function createHost(deps: {
+  readonly stateDir: string;
+  readonly rawLogMaxBytes: number;
+  readonly clock: Clock;
+  readonly screens: Screens;
+  readonly recordings: Recordings;
+  readonly log: Log;
+}) {
   const { stateDir, rawLogMaxBytes, clock, screens, recordings } = deps;
   const terminals = new Map<string, Terminal>();
   const turns = createReadScheduler(clock);
   const listeners: ((terminalId: string, exit: TerminalExit) => void)[] = [];
-  let life: "serves" | "retires" | "retired" = "serves";
+  let life: "serving" | "retiring" | "retired" = "serving";
   let onRetired = (): void => undefined;
 
   function get(terminalId: string): Terminal {
@@ -87,44 +55,46 @@ export function createHost(deps: HostDeps): Host {
     return terminal;
   }
 
+  function infos(): readonly TerminalInfo[] {
+    return [...terminals.values()].map((one) => one.info());
+  }
+
   function liveCount(): number {
-    return [...terminals.values()].filter((one) => one.info().exit === null).length;
+    return infos().filter(({ exit }) => exit === null).length;
   }
 
   function refuseHeldLease(leaseKey: string, exceptId: string): void {
-    for (const terminal of terminals.values()) {
-      const info = terminal.info();
-      if (info.exit !== null || info.leaseKey !== leaseKey || info.terminalId === exceptId) continue;
-      throw new PosternError(
-        "lease_held",
-        `Terminal ${info.terminalId} (pid ${info.pid}) holds the lease ${leaseKey}.`,
-      );
-    }
+    const holder = infos().find(
+      (info) => info.exit === null && info.leaseKey === leaseKey && info.terminalId !== exceptId,
+    );
+    if (holder === undefined) return;
+    const { terminalId, pid } = holder;
+    throw new PosternError("lease_held", `Terminal ${terminalId} (pid ${pid}) holds the lease ${leaseKey}.`);
   }
 
   function releaseOldestEnded(): void {
-    const ended = [...terminals.values()].map((one) => one.info()).filter((info) => info.exit !== null);
-    ended.sort((one, other) => (one.exit?.at ?? 0) - (other.exit?.at ?? 0));
+    const ended = infos().flatMap(({ terminalId, exit }) => (exit === null ? [] : { terminalId, at: exit.at }));
+    ended.sort((one, other) => one.at - other.at);
     for (const { terminalId } of ended.slice(0, Math.max(0, ended.length - MAX_ENDED))) release(terminalId);
   }
 
-  /** Undefined when there is none of this id. */
   function takeEnded(terminalId: string): Terminal | undefined {
     const terminal = terminals.get(terminalId);
     if (terminal?.info().exit === null) {
-      throw new PosternError("lease_held", `Terminal ${terminalId} still runs; end it before it is forgotten.`);
+      throw new PosternError("lease_held", `Terminal ${terminalId} is still running. End it before you forget it.`);
     }
     terminals.delete(terminalId);
-    leaveWhenEmpty();
+    retireWhenEmpty();
     return terminal;
   }
 
-  function leaveWhenEmpty(): void {
-    if (life !== "retires" || terminals.size > 0) return;
+  function retireWhenEmpty(): void {
+    if (life !== "retiring" || terminals.size > 0) return;
     life = "retired";
     onRetired();
   }
 
+  /** Drops an ended terminal; its recording is kept, unless the terminal keeps none. */
   function release(terminalId: string): void {
     const terminal = takeEnded(terminalId);
     if (terminal === undefined) return;
@@ -137,14 +107,9 @@ export function createHost(deps: HostDeps): Host {
       writeDescription(join(terminalsDir(stateDir), terminalId), recording);
       recordings.add({ terminalId, ...recording });
     } catch (error) {
-      deps.log.error({ terminalId, error: messageOf(error) }, "a recording cannot be kept");
+      deps.log.error({ terminalId, error: messageOf(error) }, "cannot keep a recording");
       terminal.forget();
     }
-  }
-
-  function forget(terminalId: string): void {
-    takeEnded(terminalId)?.forget();
-    recordings.remove(terminalId);
   }
 
   function start(spec: SpawnSpec): Terminal {
@@ -166,67 +131,85 @@ export function createHost(deps: HostDeps): Host {
   }
 
   return {
-    async spawn(spec) {
+    async spawn(spec: SpawnSpec): Promise<TerminalInfo> {
       await screens.ready();
-      if (life === "retired") throw new PosternError("terminal_host_unavailable", "This terminal host is leaving.");
-      if (!isTerminalId(spec.terminalId)) throw spawnFailed(`${JSON.stringify(spec.terminalId)} is no terminal id`);
-      if (terminals.has(spec.terminalId) || recordings.has(spec.terminalId)) {
-        throw new PosternError("terminal_exists", `There is a terminal ${spec.terminalId} already; choose a new id.`);
+      if (life === "retired") throw new PosternError("terminal_host_unavailable", "This terminal host is exiting.");
+      const { terminalId } = spec;
+      if (!isTerminalId(terminalId)) throw spawnFailed(`${JSON.stringify(terminalId)} is not a terminal id`);
+      if (terminals.has(terminalId) || recordings.has(terminalId)) {
+        throw new PosternError("terminal_exists", `Terminal ${terminalId} already exists. Choose a new id.`);
       }
-      refuseHeldLease(spec.leaseKey, spec.terminalId);
-      if (liveCount() >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals run already`);
+      refuseHeldLease(spec.leaseKey, terminalId);
+      if (liveCount() >= MAX_LIVE) throw spawnFailed(`${MAX_LIVE} terminals are already running`);
       checkProgram(spec);
       const terminal = start(spec);
-      terminals.set(spec.terminalId, terminal);
+      terminals.set(terminalId, terminal);
       return terminal.info();
     },
-    list: () => [...terminals.values()].map((one) => one.info()),
-    write: async (terminalId, data) => get(terminalId).write(data),
-    writeIfUnchanged: async (terminalId, data, offset) => get(terminalId).writeIfUnchanged(data, offset),
-    resize: (terminalId, size) => get(terminalId).resize(clampSize(size)),
-    snapshot: async (terminalId, options) => (await get(terminalId).snapshot(options)).answer,
-    async attach(terminalId, socket, { from, begin }) {
-      const place = get(terminalId).continueAt(from) ?? (await get(terminalId).snapshotNow());
+    list: infos,
+    write: (terminalId: string, data: Uint8Array): Promise<void> =>
+      terminals.get(terminalId)?.write(data) ?? Promise.reject(goneError(terminalId)),
+    writeIfUnchanged: async (terminalId: string, data: Uint8Array, offset: number): Promise<boolean> =>
+      get(terminalId).writeIfUnchanged(data, offset),
+    resize: (terminalId: string, size: TerminalSize): void => get(terminalId).resize(clampSize(size)),
+    snapshot: async (terminalId: string, options: { readonly plain: boolean }): Promise<TerminalSnapshot> =>
+      (await get(terminalId).snapshot(options)).answer,
+    /** Passes the screen, or the place that output continues at, to `begin`; then streams output to `socket`. */
+    async attach(
+      terminalId: string,
+      socket: Socket,
+      options: { readonly from: number | undefined; begin(answer: TerminalSnapshot | Continued): void },
+    ): Promise<void> {
+      const place = get(terminalId).continueAt(options.from) ?? (await get(terminalId).snapshotNow());
       const terminal = get(terminalId); // it may have been forgotten meanwhile
-      begin(place.answer);
+      options.begin(place.answer);
       terminal.view(socket, place);
     },
-    end: async (terminalId, graceMs) => get(terminalId).end(graceMs),
-    renameLease(terminalId, leaseKey) {
+    end: async (terminalId: string, graceMs: number): Promise<TerminalExit> => get(terminalId).end(graceMs),
+    renameLease(terminalId: string, leaseKey: string): void {
       const terminal = get(terminalId);
       if (terminal.info().exit !== null) throw goneError(terminalId);
       refuseHeldLease(leaseKey, terminalId);
       terminal.rename(leaseKey);
     },
     release,
-    forget,
-    onExit: (listener) => void listeners.push(listener),
+    forget(terminalId: string): void {
+      takeEnded(terminalId)?.forget();
+      recordings.remove(terminalId);
+    },
+    onExit: (listener: (terminalId: string, exit: TerminalExit) => void) => void listeners.push(listener),
     terminalCount: () => terminals.size,
-    retire() {
-      if (life === "serves") life = "retires";
-      leaveWhenEmpty();
+    /** The host exits once it has no terminal. @returns whether that is now, so that nothing is spawned any more */
+    retire(): boolean {
+      if (life === "serving") life = "retiring";
+      retireWhenEmpty();
       return life === "retired";
     },
-    onRetired(listener) {
+    /** Called once, when a retiring host has no terminal. */
+    onRetired(listener: () => void): void {
       onRetired = listener;
     },
-    status: () => ({
-      rssBytes: process.memoryUsage.rss(),
-      liveTerminals: liveCount(),
-      endedTerminals: terminals.size - liveCount(),
-    }),
-    async close() {
+    status(): HostStatus {
+      const liveTerminals = liveCount();
+      return {
+        rssBytes: process.memoryUsage.rss(),
+        liveTerminals,
+        endedTerminals: terminals.size - liveTerminals,
+      };
+    },
+    /** Ends all programs. */
+    async close(): Promise<void> {
       await Promise.all([...terminals.values()].map((one) => one.end(CLOSE_GRACE_MS)));
       for (const terminalId of terminals.keys()) release(terminalId);
     },
   };
 }
 
-/** The addon forks before it looks, so what can be known is checked first. */
+/** The addon forks before it checks the program. */
 function checkProgram({ argv: [program], cwd }: SpawnSpec): void {
-  if (!program.startsWith("/")) throw spawnFailed(`${program} is no absolute path`);
+  if (!program.startsWith("/")) throw spawnFailed(`${program} is not an absolute path`);
   try {
-    if (!statSync(program).isFile()) throw new Error(`${program} is no file`);
+    if (!statSync(program).isFile()) throw new Error(`${program} is not a file`);
     accessSync(program, constants.X_OK);
     accessSync(cwd, constants.X_OK);
   } catch (error) {

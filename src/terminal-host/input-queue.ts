@@ -2,20 +2,10 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { MAX_INPUT_BYTES } from "./protocol.ts";
 
-/** Input on its way to a program, in order. */
-export interface InputQueue {
-  /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
-  push(data: Uint8Array): Promise<void>;
-  /** Whether input waits for the program to read. */
-  readonly isWaiting: boolean;
-  /** Rejects what still waits with `terminal_gone`; nothing more is written. */
-  close(): void;
-}
-
-/** Between two tries while the program's input buffer is full: the first is short because a TUI reads within a millisecond. */
+/** Between tries while the program's input buffer is full: the first is short because a TUI reads within a millisecond. */
 const RETRY_MIN_MS = 1;
 const RETRY_MAX_MS = 16;
-/** A program that read nothing for so long will not want old input any more. */
+/** After reading nothing for this long, a program does not want old input. */
 const STALL_MS = 60_000;
 
 interface Waiting {
@@ -26,13 +16,10 @@ interface Waiting {
 }
 
 /**
- * A queue that holds at most 4 MiB before `write`, which takes what it can from `at` on, says how much, throws `EAGAIN` when it can take
- * nothing now, and returns undefined when it never will again.
+ * Input for a program, in order, at most 4 MiB. `write` takes what it can from `at` on and returns how much; it throws `EAGAIN` when it
+ * can take nothing now, and returns undefined when it never will again.
  */
-export function createInputQueue(
-  write: (data: Uint8Array, at: number) => number | undefined,
-  clock: Clock,
-): InputQueue {
+export function createInputQueue(write: (data: Uint8Array, at: number) => number | undefined, clock: Clock) {
   let waiting: Waiting[] = [];
   let waitingBytes = 0;
   let closed = false;
@@ -88,16 +75,18 @@ export function createInputQueue(
     for (const one of rejected) one.reject(error);
   }
 
+  /** Rejects what still waits with `terminal_gone`; nothing more is written. */
   function close(): void {
     closed = true;
     rejectAll(gone());
   }
 
   return {
-    get isWaiting() {
+    get isWaiting(): boolean {
       return waiting.length > 0;
     },
-    push(data) {
+    /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
+    push(data: Uint8Array): Promise<void> {
       if (closed) return Promise.reject(gone());
       if (waitingBytes + data.byteLength > MAX_INPUT_BYTES) return Promise.reject(full());
       const written = waiting.length === 0 ? tryWrite(data, 0) : 0;
@@ -121,10 +110,13 @@ function gone(): PosternError {
 function full(): PosternError {
   return new PosternError(
     "input_queue_full",
-    `More than ${MAX_INPUT_BYTES} bytes of input wait for a program that does not read.`,
+    `The program is not reading: more than ${MAX_INPUT_BYTES} bytes of input are waiting for it.`,
   );
 }
 
 function stalled(): PosternError {
-  return new PosternError("input_stalled", `The program read no input for ${STALL_MS / 1000} s; the rest was dropped.`);
+  return new PosternError(
+    "input_stalled",
+    `The program read no input for ${STALL_MS / 1000} s, so the rest was dropped.`,
+  );
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { createMarkLog, MARK_BYTES, type Mark, type MarkLog, marksName, readMarks } from "./marks.ts";
+import { createMarkLog, MARK_BYTES, type Mark, marksName, readMarks } from "./marks.ts";
 
 const minuteMs = 60_000;
 const size = { cols: 80, rows: 24 };
@@ -16,7 +16,7 @@ async function setUp() {
   const hands = createFakeClock();
   let behindMs = 0;
   const clock = { ...hands, now: () => hands.now() - behindMs };
-  const log: MarkLog = createMarkLog(dir, { clock, size, segmentBytes: 16 * 1024 });
+  const log = createMarkLog(dir, { clock, size, segmentBytes: 16 * 1024 });
   onTestFinished(() => log.release());
   let offset = 0;
   return {

@@ -10,27 +10,16 @@ export interface Mark extends TerminalSize {
   readonly at: number;
 }
 
-/** Writes the marks of a raw log: a file beside each segment, which begins with the time and size at the segment's first byte. */
-export interface MarkLog {
-  /** Output comes at `offset`, which lies in the segment that begins at `segment`. @throws when the disk takes it not */
-  note(segment: number, offset: number): void;
-  /** A new size takes effect at `offset`. */
-  resize(offset: number, size: TerminalSize): void;
-  drop(segment: number): void;
-  /** Closes the file, which is opened again when it is needed. */
-  release(): void;
-}
-
 /** Time and offset in 6 bytes each, columns and rows in 2. */
 export const MARK_BYTES = 16;
-/** Output is played back with this precision. */
+/** Precision of playback. */
 const INTERVAL_MS = 25;
-/** Marks take at most this part of a segment's bound, and a little for short segments; the interval grows as they fill it. */
+/** Marks take at most this part of a segment's bound, plus a minimum; the interval grows as they fill it. */
 const SHARE = 1 / 16;
 const MIN_MARKS = 64;
 const SLOWDOWNS = 8;
 
-/** Marks of a segment of so many bytes. */
+/** The most marks of a segment of this size. */
 export function maxMarksOf(segmentBytes: number): number {
   return MIN_MARKS + Math.floor((segmentBytes * SHARE) / MARK_BYTES);
 }
@@ -66,21 +55,21 @@ export function readFirstMark(path: string): Mark | undefined {
   }
 }
 
-/** No marks yet, in the existing folder `dir`. */
+/** Writes the marks of a raw log in `dir`: a file per segment, which begins with the time and size at the segment's first byte. */
 export function createMarkLog(
   dir: string,
   { clock, size: first, segmentBytes }: { readonly clock: Clock; readonly size: TerminalSize; segmentBytes: number },
-): MarkLog {
+) {
   const bytes = Buffer.alloc(MARK_BYTES);
   const maxMarks = maxMarksOf(segmentBytes);
   let size = first;
   let file: { readonly segment: number; fd: number | undefined; count: number } | undefined;
   let lastAt = 0;
-  /** What the clock showed at the last mark, or when it was found set back. */
+  /** The clock at the last mark, or when it was set back. */
   let lastClock = 0;
   let intervalMs = INTERVAL_MS;
 
-  /** A mark is never earlier than the one before: while the clock is behind, time goes on at half its pace until it has caught up. */
+  /** A mark is never earlier than the previous one: after the clock was set back, time runs at half its pace until the clock catches up. */
   function write(offset: number, now: number): void {
     if (file === undefined || file.count >= maxMarks) return;
     const at = Math.max(now, lastAt + Math.floor(Math.max(0, now - lastClock) / 2));
@@ -103,7 +92,8 @@ export function createMarkLog(
   }
 
   return {
-    note(segment, offset) {
+    /** Output comes at `offset`, in the segment that begins at `segment`. @throws when the disk refuses it */
+    note(segment: number, offset: number): void {
       const now = clock.now();
       if (file?.segment === segment) {
         if (now < lastClock) lastClock = now;
@@ -114,15 +104,15 @@ export function createMarkLog(
       }
       write(offset, now);
     },
-    resize(offset, changed) {
+    resize(offset: number, changed: TerminalSize): void {
       size = changed;
       try {
         write(offset, clock.now());
       } catch {
-        // the next mark tells of it
+        // the next mark has the size
       }
     },
-    drop(segment) {
+    drop(segment: number): void {
       if (file?.segment === segment) {
         release();
         file = undefined;

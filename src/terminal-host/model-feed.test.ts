@@ -17,7 +17,7 @@ function feedAt({ maxBehindBytes = 64 * MB } = {}) {
     },
     sleep: () => Promise.resolve(),
   };
-  const feed = createModelFeed({ log, clock, maxBehindBytes, tell: (offset) => told.push(offset) });
+  const feed = createModelFeed({ log, clock, maxBehindBytes, notify: (offset) => told.push(offset) });
   return {
     feed,
     log,

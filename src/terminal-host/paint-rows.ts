@@ -1,13 +1,10 @@
 import type { CellStyle, Pen } from "./pen.ts";
 import { BG, COLOR, type InnerBuffer, type InnerLine } from "./xterm-internals.ts";
 
-/** A blank of two columns, to be overwritten: it leaves behind what erasing cannot. */
+/** A blank of two columns, to be overwritten: it leaves cells that erasing cannot make. */
 const WIDE = "\u3000";
 
-/**
- * Writes the lines of `buffer` from `first` on, beginning at the top left of an empty screen, so that the terminal has the same cells
- * and knows the same lines as wrapped. The cursor stays wherever the last character was.
- */
+/** Writes the lines of `buffer` from `first` on at the top left of an empty screen, with the same cells and the same wrapped lines. */
 export function paintRows(
   buffer: InnerBuffer,
   { first, pen, columns }: { readonly first: number; readonly pen: Pen; readonly columns: number },
@@ -22,7 +19,7 @@ export function paintRows(
     if (next.isWrapped) {
       paintWrap(line, { next, pen, columns });
     } else {
-      if (pen.fills()) pen.plain(); // a line that scrolls in has the colour
+      if (pen.fills()) pen.plain(); // a line that scrolls in has the color
       pen.put("\r\n");
     }
   }
@@ -47,7 +44,7 @@ function lastUsedLine({ lines, ybase }: InnerBuffer, columns: number): number {
   return ybase;
 }
 
-/** A line of the alternate screen keeps what stood behind the last column before the terminal was made narrower. */
+/** A line of the alternate screen keeps cells behind the last column after the terminal was made narrower. */
 function usedCells(line: InnerLine, columns: number): number {
   let used = Math.min(columns, line.length);
   while (used > 0 && line.hasContent(used - 1) === 0 && line.getFg(used - 1) === 0 && line.getBg(used - 1) === 0)
@@ -64,7 +61,7 @@ function isErased(line: InnerLine, x: number): boolean {
   return line.hasContent(x) === 0 && line.getWidth(x) !== 0;
 }
 
-/** Whether erasing gives this cell. */
+/** Whether erasing makes this cell. */
 function isPlainlyErased(line: InnerLine, x: number): boolean {
   return isErased(line, x) && line.getFg(x) === 0 && (line.getBg(x) & ~COLOR.mask) === 0;
 }
@@ -117,7 +114,7 @@ function move(pen: Pen, columns: number): 0 {
   return 0;
 }
 
-/** An empty cell with the style of a character: half of a wide character that was overwritten leaves such a one. */
+/** An empty cell with the style of a character, as half of an overwritten wide character leaves it. */
 function paintErased(line: InnerLine, { x, pen }: { readonly x: number; readonly pen: Pen }): void {
   pen.style(styleAt(line, x));
   pen.put(`${WIDE}\x1b[${x + 2}Gx\x1b[${x + 2}G`);
@@ -125,7 +122,7 @@ function paintErased(line: InnerLine, { x, pen }: { readonly x: number; readonly
   pen.put("\x1b[X");
 }
 
-/** The same in the last column, at the beginning of the line: made one column before, and moved there. */
+/** The same in the last column: made one column before, and moved there. */
 function paintErasedAtEdge(line: InnerLine, { pen, columns }: { readonly pen: Pen; readonly columns: number }): void {
   pen.style(styleAt(line, columns - 1));
   pen.put(`\x1b[${columns - 1}G${WIDE}\x1b[${columns}Gx\x1b[${columns - 1}G\x1b[@`);
@@ -133,14 +130,14 @@ function paintErasedAtEdge(line: InnerLine, { pen, columns }: { readonly pen: Pe
   pen.put("\x1b[X\r");
 }
 
-/** Goes on in `next` so that it is known as wrapped: as its first character would, or with one that is erased again. */
+/** Makes `next` a wrapped line: by its first character, or by one that is erased again. */
 function paintWrap(
   line: InnerLine,
   { next, pen, columns }: { readonly next: InnerLine; readonly pen: Pen; readonly columns: number },
 ): void {
   const edge = columns - 1;
   const erased = isErased(line, edge);
-  const colorless = (next.getBg(0) & COLOR.mask) === 0; // else a line that scrolls in would have the colour
+  const colorless = (next.getBg(0) & COLOR.mask) === 0; // else a line that scrolls in would have the color
   const beginsAtEdge = isErased(next, edge) && !isPlainlyErased(next, edge); // with the cursor in its own line
   if (next.hasContent(0) !== 0 && colorless && !beginsAtEdge) {
     if (!erased) return;

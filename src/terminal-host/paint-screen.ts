@@ -1,5 +1,4 @@
 import type { Terminal } from "@xterm/headless";
-import type { HiddenModes } from "./hidden-modes.ts";
 import { characterBefore, paintRows } from "./paint-rows.ts";
 import { type CellStyle, createPen, type Pen } from "./pen.ts";
 import {
@@ -10,11 +9,10 @@ import {
   type XtermInternals,
 } from "./xterm-internals.ts";
 
-/** What a picture is made of. */
-export interface ScreenParts {
+interface ScreenParts {
   readonly terminal: Terminal;
   readonly internals: XtermInternals;
-  readonly untold: HiddenModes;
+  readonly hiddenModes: string;
 }
 
 interface At {
@@ -33,9 +31,9 @@ const TAB_COLUMNS = 8;
 let charsetNames: ReadonlyMap<unknown, string> | undefined;
 
 /**
- * The escape sequences that make a terminal that was just started equal to this one: every cell with its style, wrapped lines, both
- * screens, cursors, saved cursors, scroll regions, tab stops, character sets and modes. Not: titles, palette, clipboard, images. The
- * serializer of xterm.js leaves out much of it, so that what a program does next would look otherwise to who attached in between.
+ * The escape sequences that make a new terminal equal to this one: every cell with its style, wrapped lines, both screens, cursors,
+ * saved cursors, scroll regions, tab stops, character sets and modes; not titles, palette, clipboard and images. xterm.js's serializer
+ * leaves out much of it, so a program's next output would look different to a viewer that attached meanwhile.
  */
 export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrollback: boolean }): string {
   const { terminal, internals } = parts;
@@ -59,10 +57,10 @@ export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrol
 }
 
 /** Cursor, style and modes, in the order in which none undoes another. */
-function paintModes({ terminal, internals, untold }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
+function paintModes({ terminal, internals, hiddenModes }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
   const { pen, buffer } = at;
   const { modes, cols } = terminal;
-  if (modes.originMode) pen.put("\x1b[?6h"); // the cursor is at home then, and places count from the region's first row
+  if (modes.originMode) pen.put("\x1b[?6h"); // moves the cursor home; rows count from the region then
   const corner = { x: buffer.x, y: modes.originMode ? buffer.y - buffer.scrollTop : buffer.y };
   place(corner, { pen, columns: cols, line: lineAt(buffer, buffer.y) });
   const style = writingStyle(internals.input["_curAttrData"]);
@@ -82,7 +80,7 @@ function paintModes({ terminal, internals, untold }: ScreenParts, at: { pen: Pen
     if (set) pen.put(sequence);
   }
   pen.put(MOUSE_TRACKING[modes.mouseTrackingMode] + (MOUSE_ENCODING.get(internals.mouse.activeEncoding) ?? ""));
-  pen.put(untold.serialize());
+  pen.put(hiddenModes);
   paintCharsets(internals.charsets, pen);
   rejoin({ internals, buffer, corner }, { pen, style, inserts: modes.insertMode });
 }
@@ -100,7 +98,7 @@ const MOUSE_ENCODING = new Map([
   ["SGR_PIXELS", "\x1b[?1016h"],
 ]);
 
-/** A character that the last output ended with is written last, so that what comes can join with it, or repeat it. */
+/** Writes the character that the output ended with last, so that what follows can join with it, or repeat it. */
 function rejoin(
   {
     internals,
@@ -118,7 +116,7 @@ function rejoin(
   pen.print(before.characters);
 }
 
-/** A cursor behind the last column comes from the character there, and from nothing else. */
+/** Only printing the last column's character puts the cursor behind it. */
 function place(
   { x, y }: Corner,
   { pen, columns, line }: { readonly pen: Pen; readonly columns: number; readonly line: ReturnType<typeof lineAt> },
@@ -134,13 +132,13 @@ function lineAt(buffer: InnerBuffer, y: number): ReturnType<InnerBuffer["lines"]
   return buffer.lines.get(buffer.ybase + y);
 }
 
-/** What was saved on the first visible row comes down with it when the terminal grows; what never was does not. */
+/** A saved cursor on the first visible row moves down when the terminal grows; one that was never saved does not. */
 function hasNothingSaved({ savedX, savedY, savedCurAttrData, savedCharset }: InnerBuffer): boolean {
   const { fg, bg } = savedCurAttrData;
   return savedX === 0 && savedY === 0 && fg === 0 && bg === 0 && savedCharset === undefined;
 }
 
-/** Leaves the cursor where it is on the main screen, which counts when the terminal is resized, and what it saved as it is. */
+/** Keeps the main screen's cursor, which matters when the terminal is resized, and its saved cursor. */
 function enterAlternate(normal: InnerBuffer, at: At): void {
   const { pen } = at;
   const y = Math.max(0, normal.savedY - normal.ybase);
@@ -152,26 +150,26 @@ function enterAlternate(normal: InnerBuffer, at: At): void {
     pen.put("\x1b[?1047h");
   }
   pen.plain();
-  pen.put("\x1b[2J\x1b[H"); // it may have got the colour of the cursor
+  pen.put("\x1b[2J\x1b[H"); // it may have the cursor's color
 }
 
 function paintSaved(buffer: InnerBuffer, at: At): void {
   if (!hasNothingSaved(buffer)) atSaved(buffer, { ...at, sequence: "\x1b7" });
 }
 
-/** Writes a sequence that saves the cursor, while it is what was saved. */
+/** Writes a sequence that saves the cursor, with the cursor as it was saved. */
 function atSaved(buffer: InnerBuffer, { sequence, pen, columns, writing }: At & { readonly sequence: string }): void {
   const y = Math.max(0, buffer.savedY - buffer.ybase);
   place({ x: buffer.savedX, y }, { pen, columns, line: lineAt(buffer, y) });
   const [fg, bg] = [buffer.savedCurAttrData.fg >>> 0, buffer.savedCurAttrData.bg >>> 0];
-  // Nothing else is saved, but that there is an underline or a link; which one, the terminal takes from what it writes in by then.
+  // Only the fact of an underline or link is saved; which one comes from the current style.
   pen.style({ fg, bg, extended: (bg & BG.extended) === 0 ? undefined : writing.extended });
   const charset = nameOf(buffer.savedCharset);
   pen.put(charset === undefined ? sequence : `\x1b(${charset}${sequence}\x1b(B`);
   pen.plain();
 }
 
-/** A link that a restored cursor has lost is not written, although it is not closed. */
+/** A link that a restored cursor has lost is not written, although it is still open. */
 function writingStyle({ extended, ...packed }: InnerAttributes): CellStyle {
   const [fg, bg] = [packed.fg >>> 0, packed.bg >>> 0]; // cells hold them without sign
   if ((bg & BG.extended) !== 0) return { fg, bg, extended };

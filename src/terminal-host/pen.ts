@@ -7,33 +7,15 @@ export interface CellStyle {
   readonly extended: Pick<InnerExtended, "_ext" | "underlineColor" | "urlId"> | undefined;
 }
 
-/** Collects output for a terminal, and knows in what style that terminal writes next. */
-export interface Pen {
-  /** Writes in this style from now on. */
-  style(style: CellStyle): void;
-  /** Whether it does already; asked for every cell. */
-  writesIn(fg: number, bg: number, extended: CellStyle["extended"]): boolean;
-  /** The style of a terminal that was just started. */
-  plain(): void;
-  /** Appends sequences, or text that cannot join with what was printed before. */
-  put(text: string): void;
-  /** Appends a cell's character; it joins with nothing before it. */
-  print(characters: string): void;
-  /** What comes joins with nothing that was printed. Not when other character sets were selected. */
-  stop(): void;
-  /** Whether what is erased or scrolled in now would have a colour. */
-  fills(): boolean;
-  readonly length: number;
-  text(): string;
-}
+/** Collects output for a terminal, and knows that terminal's current style. */
+export type Pen = ReturnType<typeof createPen>;
 
-export const PLAIN: CellStyle = { fg: 0, bg: 0, extended: undefined };
+const PLAIN: CellStyle = { fg: 0, bg: 0, extended: undefined };
 
-/** Longer ones are no links that a person follows. */
 const MAX_LINK = 2_083;
-/** A link without an id gets one, so that its parts remain one link. */
+/** A link without an id gets one, so that its parts stay one link. */
 export const NAMELESS_LINK = "postern-";
-/** Selects the character set that is selected: does nothing but end what the next character could join with. */
+/** Selects the current character set again, which only keeps the next character from joining with the last. */
 const BREAK = "\x0f";
 
 const FLAGS: readonly (readonly ["fg" | "bg", number, number])[] = [
@@ -47,14 +29,14 @@ const FLAGS: readonly (readonly ["fg" | "bg", number, number])[] = [
   ["bg", BG.overline, 53],
 ];
 
-/** A pen at a terminal that was just started. */
-export function createPen(links: XtermInternals["links"]): Pen {
+export function createPen(links: XtermInternals["links"]) {
   let text = "";
   let now: CellStyle = PLAIN;
   let link = 0;
   let isProtected = false;
   let lastPrinted = 0;
 
+  /** Appends sequences, or text that cannot join with what was printed before. */
   function put(sequences: string): void {
     text += sequences;
     lastPrinted = 0;
@@ -83,27 +65,29 @@ export function createPen(links: XtermInternals["links"]): Pen {
 
   return {
     style,
-    writesIn: (fg, bg, extended) => fg === now.fg && bg === now.bg && extended === now.extended,
-    plain: () => style(PLAIN),
+    /** Whether this is the current style; asked for every cell. */
+    writesIn: (fg: number, bg: number, extended: CellStyle["extended"]): boolean =>
+      fg === now.fg && bg === now.bg && extended === now.extended,
+    plain: (): void => style(PLAIN),
     put,
-    print(characters) {
+    /** Appends a cell's character, which joins with nothing before it. */
+    print(characters: string): void {
       const first = characters.codePointAt(0) ?? 0;
       if (lastPrinted !== 0 && !(standsAlone(first) && standsAlone(lastPrinted))) text += BREAK;
       text += characters;
       lastPrinted = characters.length === 1 ? first : (characters.codePointAt(characters.length - 1) ?? first);
     },
-    stop() {
+    /** What follows joins with nothing printed so far. Not when other character sets are selected. */
+    stop(): void {
       if (lastPrinted !== 0) put(BREAK);
     },
-    fills: () => (now.bg & COLOR.mask) !== 0,
-    get length() {
-      return text.length;
-    },
+    /** Whether cells that are erased or scrolled in now would have a color. */
+    fills: (): boolean => (now.bg & COLOR.mask) !== 0,
     text: () => text,
   };
 }
 
-/** Whether a character is none of those that join with others: Latin, box drawing, kana, ideographs. */
+/** Whether a character never joins with others: Latin, box drawing, kana, ideographs. */
 function standsAlone(code: number): boolean {
   return (
     code < 0x300 ||

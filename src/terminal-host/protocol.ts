@@ -1,24 +1,22 @@
 /**
- * What gateway and terminal host say to each other over a Unix socket: frames of a length (4 bytes, big-endian), a kind (1 byte) and
- * a body. A connection begins with a hello from each side; then it carries requests (role `control`) or one terminal's output (role
- * `attach`).
+ * The protocol of gateway and terminal host on a Unix socket: frames of a length (4 bytes, big-endian), a kind (1 byte) and a body. A
+ * connection begins with a hello from each side; then it carries requests (role `control`) or one terminal's output (role `attach`).
  */
 
-/** Grows when an old peer could not go on at all. */
+/** Increases when an old peer cannot continue. */
 export const PROTOCOL_MAJOR = 1;
 /**
- * Grows with every addition that a peer may lack: see {@link METHODS}. Unknown fields and events are ignored by both sides. Since 2 an
- * attached reader is told of sizes, and may say where it goes on; an older host sends it the screen. Since 3 a host makes way for one of
- * another version. Since 4 a snapshot may be asked for without what paints it (`plain`); an older host paints it all the same.
- * Since 5 such a snapshot has the rows without what is faint, too (`bright`). Since 6 input may carry a condition
- * ({@link CONDITIONAL_INPUT_MINOR}).
+ * Increases with every addition that a peer may lack: see {@link METHODS}. Both sides ignore unknown fields and events. Since 2 a reader
+ * gets sizes, and can say where it continues (older hosts send the screen). Since 3 a host retires for one of another version. Since 4 a
+ * snapshot can be `plain`: without `ansi` (older hosts paint it anyway). Since 5 a plain one also has the rows without faint text
+ * (`bright`). Since 6 input can have a condition ({@link CONDITIONAL_INPUT_MINOR}).
  */
 export const PROTOCOL_MINOR = 6;
 
-/** Hosts from this minor version on take {@link FRAME.inputIfUnchanged}. */
+/** Hosts from this minor version on accept {@link FRAME.inputIfUnchanged}. */
 export const CONDITIONAL_INPUT_MINOR = 6;
 
-/** Each request with the minor version that brought it, so that a newer gateway knows what an older host lacks. */
+/** Each request with the minor version that added it. */
 export const METHODS = {
   spawn: 0,
   list: 0,
@@ -33,29 +31,18 @@ export const METHODS = {
   retire: 3,
 } as const;
 
-/** The name of a request. */
 export type Method = keyof typeof METHODS;
 
-/** Frame kinds. */
 export const FRAME = { json: 1, output: 2, input: 3, inputIfUnchanged: 4 } as const;
 
-/** The largest input that travels as one, so that it is taken or refused as a whole. */
+/** The largest input, which is accepted or refused as a whole. */
 export const MAX_INPUT_BYTES = 4 * 1024 * 1024;
-/** What a host accepts: the largest input and its head. */
+/** The largest input and its head. */
 export const MAX_FRAME_TO_HOST = MAX_INPUT_BYTES + 1024;
-/** What a gateway accepts: a snapshot of the largest screen, every cell in a colour of its own. */
+/** A snapshot of the largest screen, with every cell in another color. */
 export const MAX_FRAME_TO_CLIENT = 48 * 1024 * 1024;
 
-/** The first frame from a gateway. */
-export interface ClientHello {
-  readonly type: "hello";
-  /** The range of majors it speaks. */
-  readonly majors: readonly [number, number];
-  readonly minor: number;
-  readonly role: "control" | "attach";
-}
-
-/** The host's answer: the major that both go on with, and who it is. */
+/** The host's hello: the major that both continue with, and its identity. */
 export interface HostHello {
   readonly type: "hello";
   readonly major: number;
@@ -96,7 +83,7 @@ export interface Input {
   /** ASCII, at most 255 characters. */
   readonly terminalId: string;
   readonly data: Uint8Array;
-  /** The input is written only while the program's output ends at this offset; left out: in any case. */
+  /** Written only while the program's output ends at this offset; always, if undefined. */
   readonly ifOutputEndsAt?: number | undefined;
 }
 
@@ -138,9 +125,8 @@ function writeHead(frame: Buffer, kind: number, length: number): void {
 }
 
 /**
- * Cuts a byte stream into frames. Output is handed on as it comes, in as many parts as it came, because only its order matters; all
- * other frames are complete. `push` returns false as soon as the stream is not of this protocol (a frame of an unknown kind or above
- * `maxBytes`): the connection is to be closed then. Memory is bounded by one frame and one chunk.
+ * Splits a byte stream into frames. Output is passed on in the parts in which it comes; all other frames are complete. `push` returns
+ * false for a frame of an unknown kind or above `maxBytes`: the connection is to be closed. Memory is bounded by one frame and one chunk.
  */
 export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {
   const head = Buffer.alloc(HEAD_BYTES);
@@ -155,7 +141,7 @@ export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => v
     return source.readUInt32BE(at);
   }
 
-  /** A frame whose body begins at `at`. Returns where the next one may begin, undefined when it is none. */
+  /** A frame whose body begins at `at`. @returns where to continue; undefined for an invalid frame */
   function begin(length: number, chunk: Buffer, at: number): number | undefined {
     if (length > maxBytes || kind < FRAME.json || kind > FRAME.inputIfUnchanged) return undefined;
     if (kind === FRAME.output) {

@@ -3,10 +3,10 @@ import { constants } from "node:os";
 import { ReadStream } from "node:tty";
 import type { Clock } from "../core/clock.ts";
 import { sendSignal } from "../platform/processes.ts";
+import { forkIn, loadNativePty } from "./fork-pty.ts";
 import { createInputQueue } from "./input-queue.ts";
-import { loadNativePty } from "./native-pty.ts";
 import type { ReadScheduler } from "./read-scheduler.ts";
-import { openWorkingDir } from "./working-dir.ts";
+import type { SpawnSpec, TerminalSize } from "./terminal-info.ts";
 
 /** How a program ended. */
 export interface PtyExit {
@@ -14,51 +14,16 @@ export interface PtyExit {
   readonly signal: string | null;
 }
 
-/** What to run. */
-export interface PtySpec {
-  readonly argv: readonly [string, ...string[]];
-  readonly cwd: string;
-  /** The whole environment. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly cols: number;
-  readonly rows: number;
-}
-
-/** What a pseudo-terminal needs around it. */
-export interface PtyDeps {
-  readonly clock: Clock;
-  readonly turns: ReadScheduler;
-  /** The bytes are valid only during the call. */
-  onOutput(data: Buffer): void;
-  /** Called once, after the last output. */
-  onEnd(exit: PtyExit): void;
-}
+/** What to run; `env` is the whole environment. */
+type PtySpec = Pick<SpawnSpec, "argv" | "cwd" | "env" | "cols" | "rows">;
 
 /** A program in a pseudo-terminal, whose output is read to the end however long it was paused. */
-export interface Pty {
-  readonly pid: number;
-  /** Resolves when the kernel took all of it. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
-  write(data: Uint8Array): Promise<void>;
-  /**
-   * Reads what the program has written by now. @returns false when that cannot be known, because reading is paused, and when input waits
-   * for the program: what is written now would go out later
-   */
-  readPending(): boolean;
-  resize(size: { readonly cols: number; readonly rows: number }): void;
-  /** Stops reading: the program blocks when the kernel's buffer is full. */
-  pause(): void;
-  resume(): void;
-}
+export type Pty = ReturnType<typeof startPty>;
 
-type Forked = ReturnType<ReturnType<typeof loadNativePty>["native"]["fork"]>;
-
-/** One read of the kernel never gives more than 4 KB, so several are taken for each event. */
+/** The kernel returns at most 4 KB per read, so each event takes several. */
 const SCRATCH_BYTES = 64 * 1024;
 const KERNEL_READ_BYTES = 4096;
-/**
- * A program that exited is read until the kernel reports the end. Where that report does not come (another process kept the terminal
- * open), the output counts as read to the end when nothing came for this long.
- */
+/** After the exit, output is read until the kernel reports the end, or, if another process keeps the terminal open, for this long without output. */
 const QUIET_AFTER_EXIT_MS = 250;
 
 const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
@@ -68,16 +33,25 @@ const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
  * Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and says why in its output.
  * @throws PosternError `dir_changed` when `cwd` leads through a link
  */
-export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
-  const { native, helperPath } = loadNativePty();
+export function startPty(
+  spec: PtySpec,
+  deps: {
+    readonly clock: Clock;
+    readonly turns: ReadScheduler;
+    /** The bytes are valid only during the call. */
+    onOutput(data: Buffer): void;
+    /** Called once, after the last output. */
+    onEnd(exit: PtyExit): void;
+  },
+) {
   const [file, ...args] = spec.argv;
   const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`);
   let exit: PtyExit | undefined;
   let readToEnd = false;
-  let endTold = false;
+  let endReported = false;
   let paused = false;
   let resting = false;
-  /** Read although paused: Node's stream may be under way with a read when it is told to pause. */
+  /** Read although paused: Node's stream may be in the middle of a read when it is paused. */
   let held: Buffer | undefined;
   let lastActivityAt = deps.clock.now();
 
@@ -85,16 +59,17 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     exit =
       signal === 0 ? { exitCode, signal: null } : { exitCode: 128 + signal, signal: signalNames.get(signal) ?? null };
     input.close();
-    tellEnd();
+    reportEnd();
     if (!readToEnd) deps.clock.after(QUIET_AFTER_EXIT_MS, endWhenQuiet);
   };
+  const { native, helperPath } = loadNativePty();
   const { fd, pid } = forkIn(spec.cwd, (cwd) =>
     native.fork(file, args, env, cwd, spec.cols, spec.rows, -1, -1, true, helperPath, onExit),
   );
   const stream = openStream(fd, pid, onRead);
-  // Once the stream let go of the descriptor, its number may belong to another file.
+  // Once the stream has closed the descriptor, its number may belong to another file.
   const input = createInputQueue((data, at) => (stream.destroyed ? undefined : writeSync(fd, data, at)), deps.clock);
-  stream.on("error", finish); // EIO is how Linux reports that the last process let go of the terminal
+  stream.on("error", finish); // Linux reports EIO when the last process closed the terminal
   stream.on("end", finish);
   stream.resume();
 
@@ -113,7 +88,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     return !paused && !resting;
   }
 
-  /** Leaves the processor to another program's answer, if somebody waits for one. */
+  /** Leaves the processor to another program whose answer is awaited. */
   function rest(): void {
     const restMs = deps.turns.restMs(pid);
     if (restMs === 0 || resting) return;
@@ -125,6 +100,10 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     });
   }
 
+  /**
+   * Reads what the program has written by now. @returns false when that cannot be known, because reading is paused, or when input is
+   * waiting: what is written now would be sent later
+   */
   function readPending(): boolean {
     if (paused || readToEnd || input.isWaiting) return false;
     const filled = readMore(0);
@@ -139,7 +118,7 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     try {
       return readSync(fd, scratch, at, SCRATCH_BYTES - at, null);
     } catch {
-      return 0; // empty for now, or at its end: the stream's own next read tells which
+      return 0; // empty, or at its end: the stream's next read finds out
     }
   }
 
@@ -148,12 +127,12 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
     readToEnd = true;
     input.close();
     stream.destroy();
-    tellEnd();
+    reportEnd();
   }
 
-  function tellEnd(): void {
-    if (endTold || exit === undefined || !readToEnd || held !== undefined) return;
-    endTold = true;
+  function reportEnd(): void {
+    if (endReported || exit === undefined || !readToEnd || held !== undefined) return;
+    endReported = true;
     deps.onEnd(exit);
   }
 
@@ -166,17 +145,18 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
 
   return {
     pid,
-    write: (data) => input.push(data),
+    write: input.push,
     readPending,
-    resize: ({ cols, rows }) => {
+    resize({ cols, rows }: TerminalSize): void {
       if (!stream.destroyed) native.resize(fd, cols, rows, 0, 0);
     },
-    pause: () => {
+    /** Stops reading: the program blocks when the kernel's buffer is full. */
+    pause(): void {
       if (paused || readToEnd) return;
       paused = true;
       stream.pause();
     },
-    resume: () => {
+    resume(): void {
       if (!paused) return;
       paused = false;
       lastActivityAt = deps.clock.now();
@@ -184,30 +164,12 @@ export function startPty(spec: PtySpec, deps: PtyDeps): Pty {
       held = undefined;
       if (late !== undefined) deps.onOutput(late);
       if (!paused && !resting && !readToEnd) stream.resume();
-      tellEnd();
+      reportEnd();
     },
   };
 }
 
-/** @throws PosternError `dir_changed` | `spawn_failed`; nothing runs then */
-function forkIn(dir: string, fork: (cwd: string) => Forked): Forked {
-  const workingDir = openWorkingDir(dir);
-  try {
-    const forked = fork(workingDir.path);
-    try {
-      workingDir.verify();
-      return forked;
-    } catch (error) {
-      closeSync(forked.fd);
-      sendSignal(-forked.pid, "SIGKILL");
-      throw error;
-    }
-  } finally {
-    workingDir.close();
-  }
-}
-
-/** @throws when the system refuses the descriptor; the program is ended then */
+/** @throws when the system refuses the descriptor; the program is killed then */
 function openStream(fd: number, pid: number, onRead: (bytes: number) => boolean): ReadStream {
   try {
     return new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });

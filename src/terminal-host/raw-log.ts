@@ -5,27 +5,9 @@ import { createMarkLog } from "./marks.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
 /** The output of one terminal on disk, and when it came: bounded, with absolute byte offsets, the oldest part dropped first. */
-export interface RawLog {
-  /** Folder of the segment files, for readers in other threads: see {@link segmentName}. */
-  readonly dir: string;
-  readonly segmentBytes: number;
-  /** Bytes appended since the start. */
-  readonly endOffset: number;
-  /** The first byte that is still there. */
-  readonly startOffset: number;
-  /** False when the disk took it not: then the log holds nothing of before either, and goes on behind `data`. */
-  append(data: Uint8Array): boolean;
-  /** What follows comes to a terminal of another size. */
-  resize(size: TerminalSize): void;
-  /** Reads at `offset` into `target`; fewer bytes at the end of a segment, 0 at the end of the log. Undefined when they were dropped. */
-  readAt(offset: number, target: Uint8Array): number | undefined;
-  /** Closes the files, which are opened again when they are needed. */
-  release(): void;
-  /** Removes everything. */
-  remove(): void;
-}
+export type RawLog = ReturnType<typeof createRawLog>;
 
-/** Segments per log: dropping the oldest one loses at most this part of the bound. */
+/** Dropping the oldest segment loses at most this part of the bound. */
 const SEGMENTS = 16;
 
 /** Name of the segment that begins at `startOffset`. Segment n begins at n times the segment size. */
@@ -33,18 +15,15 @@ export function segmentName(startOffset: number): string {
   return `${String(startOffset).padStart(16, "0")}.raw`;
 }
 
-/**
- * Starts an empty log in the new folder `dir` (0700, files 0600) that never holds more than `maxBytes` of output, and little beside it
- * to tell when that came.
- */
+/** Starts an empty log in the new folder `dir` (0700, files 0600) of at most `maxBytes` of output, and the marks that date it. */
 export function createRawLog(
   dir: string,
   { maxBytes, clock, size }: { readonly maxBytes: number; readonly clock: Clock; readonly size: TerminalSize },
-): RawLog {
+) {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const segmentBytes = Math.max(1, Math.floor(maxBytes / SEGMENTS));
   const marks = createMarkLog(dir, { clock, size, segmentBytes });
-  /** Where each segment begins, oldest first, with its descriptor while somebody reads or writes it. */
+  /** The start of each segment, oldest first, with its descriptor while it is open. */
   const segments = new Map<number, number | undefined>();
   let startOffset = 0;
   let endOffset = 0;
@@ -69,7 +48,7 @@ export function createRawLog(
       segments.set(begin, fd);
       return fd;
     } catch {
-      return undefined; // removed from outside: as good as dropped
+      return undefined; // removed by someone else: as good as dropped
     }
   }
 
@@ -95,6 +74,7 @@ export function createRawLog(
     }
   }
 
+  /** Closes the files; they are opened again on demand. */
   function release(): void {
     marks.release();
     for (const [begin, fd] of segments) {
@@ -105,28 +85,34 @@ export function createRawLog(
   }
 
   return {
+    /** Folder of the segment files, for other threads: see {@link segmentName}. */
     dir,
     segmentBytes,
-    get endOffset() {
+    /** Bytes appended since the start. */
+    get endOffset(): number {
       return endOffset;
     },
-    get startOffset() {
+    /** The first byte that is still there. */
+    get startOffset(): number {
       return startOffset;
     },
-    append(data) {
+    /** False when the disk refused it: then the log is empty and continues after `data`. */
+    append(data: Uint8Array): boolean {
       const end = endOffset + data.byteLength;
       try {
         write(data);
         return true;
       } catch {
-        while (segments.size > 0) dropOldest(); // a full disk gets back what the log had, and the program goes on
+        while (segments.size > 0) dropOldest(); // frees the disk; the program continues
         endOffset = end;
         startOffset = end;
         return false;
       }
     },
-    resize: (changed) => marks.resize(endOffset, changed),
-    readAt(offset, target) {
+    /** Output from here on comes to a terminal of this size. */
+    resize: (changed: TerminalSize): void => marks.resize(endOffset, changed),
+    /** Reads at `offset` into `target`: less at the end of a segment, 0 at the end of the log, undefined when it was dropped. */
+    readAt(offset: number, target: Uint8Array): number | undefined {
       if (offset < startOffset) return undefined;
       if (offset >= endOffset) return 0;
       const begin = offset - (offset % segmentBytes);
@@ -134,7 +120,7 @@ export function createRawLog(
       return fd === undefined ? undefined : readSync(fd, target, 0, target.byteLength, offset - begin);
     },
     release,
-    remove() {
+    remove(): void {
       release();
       segments.clear();
       startOffset = endOffset;

@@ -1,28 +1,21 @@
 import type { Clock } from "../core/clock.ts";
 
 /** Decides how much one terminal may read at a time, so that a flood in one does not delay the others. */
-export interface ReadScheduler {
-  /** Says that `reader` reads now; returns how many bytes it may take before it lets others have their turn. */
-  budget(reader: number): number;
-  /** How long `reader` leaves off after a turn that took all of its budget: 0 unless another program is awaited. */
-  restMs(reader: number): number;
-  /** A key for the program of `reader` came, or it asked its terminal something: the answer should not wait behind a flood of another program. */
-  awaited(reader: number): void;
-}
+export type ReadScheduler = ReturnType<typeof createReadScheduler>;
 
 /** Alone, a terminal reads this much at a time: larger amounts measured no faster. */
 const ALONE_BYTES = 64 * 1024;
-/** Beside others: four kernel reads, about 0.2 ms; larger amounts delayed the others' echo. */
+/** Next to others: four kernel reads, about 0.2 ms; more delayed the others' echo. */
 const SHARED_BYTES = 16 * 1024;
-/** For so long after another terminal's turn a reader counts as one of several. */
+/** A reader counts as one of several for this long after another terminal's turn. */
 const SHARED_FOR_MS = 50;
-/** For so long after a key or a query: longer than between the keys of a person, or the queries of a program that starts. */
+/** After a key or a query: longer than between two keys of a person, or two queries of a starting program. */
 const AWAITED_MS = 1_000;
-/** Meanwhile a flood of another program is read at some 6 MB/s, so that a processor is free when the next one comes. */
+/** Meanwhile another program's flood is read at about 6 MB/s, which leaves a processor free for the next key. */
 const REST_MS = 2;
 
 /** One for all terminals of a host. */
-export function createReadScheduler(clock: Clock): ReadScheduler {
+export function createReadScheduler(clock: Clock) {
   let lastReader = 0;
   let sharedUntil = 0;
   let awaitedReader = 0;
@@ -33,14 +26,17 @@ export function createReadScheduler(clock: Clock): ReadScheduler {
   }
 
   return {
-    budget(reader) {
+    /** `reader` reads now. @returns how many bytes it may take before others have their turn */
+    budget(reader: number): number {
       const now = clock.now();
       if (reader !== lastReader && lastReader !== 0) sharedUntil = now + SHARED_FOR_MS;
       lastReader = reader;
       return now < sharedUntil || awaitsOther(reader, now) ? SHARED_BYTES : ALONE_BYTES;
     },
-    restMs: (reader) => (awaitsOther(reader, clock.now()) ? REST_MS : 0),
-    awaited(reader) {
+    /** How long `reader` pauses after using all of its budget: 0 unless another program's answer is awaited. */
+    restMs: (reader: number): number => (awaitsOther(reader, clock.now()) ? REST_MS : 0),
+    /** A key for the program of `reader` came, or it queried its terminal: other floods must not delay the answer. */
+    awaited(reader: number): void {
       awaitedReader = reader;
       awaitedUntil = clock.now() + AWAITED_MS;
     },

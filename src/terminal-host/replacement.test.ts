@@ -3,7 +3,7 @@ import { makeHostFixture, specOf, waitUntil } from "../../test/support/terminal-
 import { systemClock } from "../core/clock.ts";
 import { isPosternError } from "../core/errors.ts";
 import { isAlive } from "../platform/processes.ts";
-import { probeTerminalHost } from "./probe.ts";
+import { probeTerminalHost } from "./client.ts";
 
 test("a host of another version without terminals makes way at once", async () => {
   const fixture = await makeHostFixture();

@@ -3,11 +3,10 @@ import type { HostStatus } from "./host.ts";
 import { unavailable } from "./host-connection.ts";
 import type { TerminalExit, TerminalInfo, TerminalLook, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
 
-/** Readers of what a host answers; fields that an older or newer host has beside these are ignored. @throws PosternError `terminal_host_unavailable` */
+/** Readers of a host's answers; unknown fields are ignored. @throws PosternError `terminal_host_unavailable` */
 
-/** An answer that is a terminal's description. */
 export function readInfo(value: unknown): TerminalInfo {
-  const fields = need(isFields(value) ? value : undefined, "terminal");
+  const fields = fieldsOf(value, "terminal");
   const exit = objectField(fields, "exit");
   return {
     terminalId: text(fields, "terminalId"),
@@ -21,14 +20,12 @@ export function readInfo(value: unknown): TerminalInfo {
   };
 }
 
-/** An answer that is a list of terminals. */
 export function readInfos(value: unknown): readonly TerminalInfo[] {
   return need(Array.isArray(value) ? value : undefined, "terminals").map(readInfo);
 }
 
-/** An answer that is a program's end. */
 export function readExit(value: unknown): TerminalExit {
-  const fields = need(isFields(value) ? value : undefined, "exit");
+  const fields = fieldsOf(value, "exit");
   return {
     exitCode: number(fields, "exitCode"),
     signal: textField(fields, "signal") ?? null,
@@ -36,9 +33,8 @@ export function readExit(value: unknown): TerminalExit {
   };
 }
 
-/** An answer that is a screen. */
 export function readSnapshot(value: unknown): TerminalSnapshot & TerminalLook {
-  const fields = need(isFields(value) ? value : undefined, "snapshot");
+  const fields = fieldsOf(value, "snapshot");
   return {
     cols: number(fields, "cols"),
     rows: number(fields, "rows"),
@@ -50,21 +46,24 @@ export function readSnapshot(value: unknown): TerminalSnapshot & TerminalLook {
   };
 }
 
-/** The answer to an attach that goes on where its reader was; null when it is a screen. */
+/** The answer to an attach that continues where its reader was; null when it is a screen. */
 export function readContinued(value: unknown): { readonly offset: number; readonly size: TerminalSize } | null {
-  const fields = need(isFields(value) ? value : undefined, "attach");
+  const fields = fieldsOf(value, "attach");
   if (textField(fields, "ansi") !== undefined) return null;
   return { offset: number(fields, "offset"), size: { cols: number(fields, "cols"), rows: number(fields, "rows") } };
 }
 
-/** An answer that is the host's own state. */
 export function readStatus(value: unknown): HostStatus {
-  const fields = need(isFields(value) ? value : undefined, "status");
+  const fields = fieldsOf(value, "status");
   return {
     rssBytes: number(fields, "rssBytes"),
     liveTerminals: number(fields, "liveTerminals"),
     endedTerminals: number(fields, "endedTerminals"),
   };
+}
+
+function fieldsOf(value: unknown, name: string): Fields {
+  return need(isFields(value) ? value : undefined, name);
 }
 
 function text(fields: Fields, name: string): string {
@@ -76,6 +75,6 @@ function number(fields: Fields, name: string): number {
 }
 
 function need<T>(value: T | undefined, name: string): T {
-  if (value === undefined) throw unavailable(`The terminal host's answer has no ${name} that fits.`);
+  if (value === undefined) throw unavailable(`The terminal host's answer has no valid ${name}.`);
   return value;
 }

@@ -6,18 +6,19 @@ import { parentPort } from "node:worker_threads";
 import { messageOf } from "../core/errors.ts";
 import { openRegularFileSync } from "../platform/regular-file.ts";
 import { segmentName } from "./raw-log.ts";
-import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import { createScreenModel, type ScreenModel } from "./screen-model.ts";
+import type { FromScreens, ToScreens } from "./screens.ts";
+import type { TerminalSize } from "./terminal-info.ts";
 
-/** Parsed at a time before another terminal has its turn: about 1 ms, which the answer to another program's query waits. */
+/** Parsed before another terminal has its turn: about 1 ms, by which another program's query is delayed. */
 const BATCH_BYTES = 32 * 1024;
 
-/** How much the thread steps back behind those who pass output and keys on: to about a third of their share of a busy processor. */
+/** Niceness added to this thread, so that it gets about a third of the share of those that forward output and keys. */
 const STEP_BACK = 5;
 
 /**
- * So long after a query the thread rests between the batches of others: the next query then finds a thread that slept, which the system lets
- * run at once, and not one that has used up its share of a busy processor. Others are parsed at some 10 MB/s meanwhile.
+ * For this long after a query, the thread rests between the batches of other terminals: the next query then finds it asleep, and the
+ * system runs it at once. Others are parsed at about 10 MB/s meanwhile.
  */
 const ASKED_FOR_MS = 1_000;
 const REST_MS = 2;
@@ -35,11 +36,11 @@ interface Screen {
   end: number;
   segment: { readonly begin: number; readonly fd: number } | undefined;
   readonly resizes: Extract<ToScreens, { type: "resize" }>[];
-  /** The number of the size it has. */
+  /** The number of its size. */
   sizes: number;
   readonly paints: { readonly offset: number; readonly requestId: number; readonly plain: boolean }[];
   announced: boolean;
-  /** A query may stand before this offset, whose program waits: until then it comes first. */
+  /** Until it shows this offset, which may hold a query, it comes first. */
   asksUntil: number;
 }
 
@@ -48,9 +49,9 @@ const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
 let askedUntil = 0;
 
-flushCompileCache(); // the thread ends by being terminated
-say({ type: "ready" });
-// On Linux this is of the calling thread alone, elsewhere of the whole process.
+flushCompileCache(); // a terminated thread would not
+post({ type: "ready" });
+// On Linux this applies to the calling thread, elsewhere to the whole process.
 if (process.platform === "linux") setPriority(Math.min(getPriority() + STEP_BACK, constants.priority.PRIORITY_LOW));
 
 parentPort?.on("message", (message: ToScreens) => {
@@ -59,7 +60,7 @@ parentPort?.on("message", (message: ToScreens) => {
     return;
   }
   const screen = screens.get(message.terminalId);
-  if (screen === undefined) return; // closed while the message was under way
+  if (screen === undefined) return; // closed meanwhile
   switch (message.type) {
     case "output":
       screen.end = message.offset;
@@ -106,10 +107,10 @@ function open(message: Extract<ToScreens, { type: "open" }>): void {
   });
 }
 
-function emptyModel(terminalId: string, size: { readonly cols: number; readonly rows: number }): ScreenModel {
+function emptyModel(terminalId: string, size: TerminalSize): ScreenModel {
   return createScreenModel(size, (data) => {
     const screen = screens.get(terminalId);
-    if (screen !== undefined && screen.at >= screen.answersFrom) say({ type: "answer", terminalId, data });
+    if (screen !== undefined && screen.at >= screen.answersFrom) post({ type: "answer", terminalId, data });
   });
 }
 
@@ -119,7 +120,7 @@ function close(screen: Screen): void {
   screen.model.close();
 }
 
-/** Without the log: a full disk costs history, not the screen. */
+/** A full disk costs history, not the screen. */
 function writeDirectly(screen: Screen, { offset, data }: Extract<ToScreens, { type: "direct" }>): void {
   closeSegment(screen);
   screen.at = offset;
@@ -141,16 +142,15 @@ function guard(screen: Screen, parse: () => void): void {
     screen.model = emptyModel(screen.terminalId, { cols, rows });
     screen.at = screen.end;
     screen.announced = false;
-    say({ type: "failed", terminalId: screen.terminalId, error: messageOf(error) });
+    post({ type: "failed", terminalId: screen.terminalId, error: messageOf(error) });
   }
 }
 
-/** Parses one batch, then says what came of it. */
 function step(screen: Screen): void {
   guard(screen, () => parseBatch(screen));
   if (screen.at === screen.end && !screen.announced) {
     screen.announced = true;
-    say({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
+    post({ type: "reached", terminalId: screen.terminalId, offset: screen.at });
   }
 }
 
@@ -184,9 +184,9 @@ function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
     const { requestId, plain } = due;
-    // What is painted from this screen needs the beginning of an incomplete sequence, too; a look wants to know what was parsed.
+    // What is painted from this screen also needs the start of an incomplete sequence; a plain one reports what was parsed.
     const offset = plain ? screen.at : screen.at - screen.model.incompleteBytes();
-    say({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
+    post({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
   }
 }
 
@@ -209,7 +209,7 @@ function closeSegment(screen: Screen): void {
   screen.segment = undefined;
 }
 
-/** Continues with those that are behind, with the messages that came in between handled first. */
+/** Continues with screens that are behind, after the messages that came meanwhile. */
 function schedule(): void {
   if (scheduled || ![...screens.values()].some(isBehind)) return;
   scheduled = true;
@@ -221,7 +221,7 @@ function schedule(): void {
     const next = behind.find(isBehind);
     if (next !== undefined) {
       step(next);
-      screens.delete(next.terminalId); // to the end: one after another
+      screens.delete(next.terminalId); // moves it to the end
       screens.set(next.terminalId, next);
     }
     schedule();
@@ -238,6 +238,6 @@ function isBehind({ at, end }: Screen): boolean {
   return at < end;
 }
 
-function say(message: FromScreens): void {
+function post(message: FromScreens): void {
   parentPort?.postMessage(message);
 }

@@ -4,11 +4,11 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { RawLog } from "./raw-log.ts";
-import type { FromScreens, ToScreens } from "./screen-messages.ts";
 import type { PaintedScreen } from "./screen-model.ts";
 import type { SizeChange, SizeHistory } from "./size-history.ts";
+import type { TerminalSize } from "./terminal-info.ts";
 
-/** What the thread has to know of a terminal, and who hears of its screen. */
+/** What the thread needs to know of a terminal, and its callbacks. */
 export interface ScreenSource {
   readonly terminalId: string;
   readonly log: RawLog;
@@ -19,24 +19,8 @@ export interface ScreenSource {
   onAnswer(data: string): void;
 }
 
-/** The thread that keeps all screens; it reads their output from the raw logs, so nothing but offsets travels. */
-export interface Screens {
-  /** Resolves when the thread can answer, or cannot be had: a program that asks at its start gives up within 100 ms. */
-  ready(): Promise<void>;
-  open(source: ScreenSource): void;
-  /** The log reaches to `offset` now; answered by {@link ScreenSource.onReached}. `asks`: a program waits, so this screen comes before others. */
-  output(terminalId: string, offset: number, asks?: boolean): void;
-  /** Output from `offset` on that the log could not take. */
-  direct(terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void;
-  /** The size with this number, which takes effect at its offset. */
-  resize(terminalId: string, change: SizeChange & { readonly sizes: number }): void;
-  /** The screen once it shows all output before `offset`; `plain`: without what paints it. */
-  paint(terminalId: string, offset: number, plain?: boolean): Promise<Painted>;
-  close(terminalId: string): void;
-}
-
-/** A screen, the offset that it shows, and the number of the size that it has. */
-export interface Painted {
+/** A screen, the offset that it shows, and the number of its size. */
+interface Painted {
   readonly screen: PaintedScreen;
   readonly offset: number;
   readonly sizes: number;
@@ -50,16 +34,16 @@ interface Paint {
   reject(error: Error): void;
 }
 
-/** A thread that dies again within this time did so because of some output: the next one begins behind it. */
+/** A thread that dies again within this time failed on some output: the next one starts after it. */
 const CALM_MS = 60_000;
-/** Before the first new thread; each further death within {@link CALM_MS} doubles it. */
+/** Before a new thread; doubled by each further death within {@link CALM_MS}. */
 const RESTART_MIN_MS = 20;
 const RESTART_MAX_MS = 5_000;
 
-/** A program is kept waiting no longer than this for a thread that does not start. */
+/** A spawn waits at most this long for a thread that does not start. */
 const READY_WAIT_MS = 2_000;
 
-/** A thread without screens is kept for this long: it takes 25 MB, and 100 ms to start. */
+/** A thread without screens is kept this long: it takes 25 MB, and 100 ms to start. */
 const KEEP_IDLE_MS = 60_000;
 
 /** Starts a thread that keeps screens. */
@@ -68,32 +52,35 @@ export function startScreenWorker(): Worker {
   return new Worker(new URL(`./screen-worker${extname(here)}`, here));
 }
 
-/** The thread starts with the first screen; should it die, another one paints the screens anew from the raw logs. */
+/** The thread that keeps all screens and reads their output from the raw logs, so that only offsets are sent to it. */
+export type Screens = ReturnType<typeof createScreens>;
+
+/** The thread starts with the first screen; if it dies, a new one repaints the screens from the raw logs. */
 export function createScreens(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   startWorker = startScreenWorker,
-): Screens {
+) {
   const sources = new Map<string, ScreenSource>();
   const paints = new Map<number, Paint>();
   let nextRequestId = 1;
   let diedAt = Number.NEGATIVE_INFINITY;
   let restartMs = RESTART_MIN_MS;
   let restarting = false;
-  let worker: { readonly thread: Worker; readonly began: PromiseWithResolvers<void> } | undefined;
+  let worker: { readonly thread: Worker; readonly loaded: PromiseWithResolvers<void> } | undefined;
   let cancelIdle: (() => void) | undefined;
 
   function start(): typeof worker & object {
-    const began = Promise.withResolvers<void>();
-    const started = { thread: startWorker(), began };
+    const loaded = Promise.withResolvers<void>();
+    const started = { thread: startWorker(), loaded };
     let failure: unknown;
     started.thread.on("message", (message: FromScreens) =>
-      message.type === "ready" ? began.resolve() : onMessage(message),
+      message.type === "ready" ? loaded.resolve() : onMessage(message),
     );
     started.thread.on("error", (error) => {
       failure = error;
     });
     started.thread.on("exit", () => {
-      began.resolve();
+      loaded.resolve();
       if (worker === started) replaceLater(failure);
     });
     started.thread.unref();
@@ -115,10 +102,10 @@ export function createScreens(
     for (const source of sources.values()) {
       const { terminalId, log: raw } = source;
       open(source, again ? raw.endOffset : raw.startOffset, raw.endOffset);
-      say({ type: "output", terminalId, offset: raw.endOffset, asks: false });
+      post({ type: "output", terminalId, offset: raw.endOffset, asks: false });
     }
     for (const [requestId, { terminalId, offset, plain }] of paints) {
-      say({ type: "paint", terminalId, requestId, offset, plain });
+      post({ type: "paint", terminalId, requestId, offset, plain });
     }
   }
 
@@ -127,9 +114,9 @@ export function createScreens(
     const { dir, segmentBytes } = raw;
     const { size, count } = sizes.atOrAfter(fromOffset);
     const { cols, rows } = size;
-    say({ type: "open", terminalId, cols, rows, sizes: count, dir, segmentBytes, fromOffset, answersFrom });
-    for (let told = count, next = sizes.after(told); next; next = sizes.after(++told)) {
-      say({ type: "resize", terminalId, ...next, sizes: told + 1 });
+    post({ type: "open", terminalId, cols, rows, sizes: count, dir, segmentBytes, fromOffset, answersFrom });
+    for (let sent = count, next = sizes.after(sent); next; next = sizes.after(++sent)) {
+      post({ type: "resize", terminalId, ...next, sizes: sent + 1 });
     }
   }
 
@@ -152,8 +139,8 @@ export function createScreens(
     }
   }
 
-  /** Dropped while the thread is being replaced: the new one is told everything. */
-  function say(message: ToScreens): void {
+  /** Dropped while the thread is being replaced: the new one gets everything. */
+  function post(message: ToScreens): void {
     if (restarting) return;
     worker ??= start();
     worker.thread.postMessage(message);
@@ -170,42 +157,89 @@ export function createScreens(
   }
 
   return {
-    async ready() {
+    /** Resolves when the thread can answer, or cannot be started: a program's first queries time out after 100 ms. */
+    async ready(): Promise<void> {
       if (restarting) return;
       worker ??= start();
       if (sources.size === 0) stopWhenIdle();
       const timeout = Promise.withResolvers<void>();
       const cancel = clock.after(READY_WAIT_MS, timeout.resolve);
-      await Promise.race([worker.began.promise, timeout.promise]).finally(cancel);
+      await Promise.race([worker.loaded.promise, timeout.promise]).finally(cancel);
     },
-    open(source) {
+    open(source: ScreenSource): void {
       sources.set(source.terminalId, source);
       open(source, 0, 0);
     },
-    output: (terminalId, offset, asks = false) => say({ type: "output", terminalId, offset, asks }),
-    direct: (terminalId, output) => say({ type: "direct", terminalId, ...output }),
-    resize: (terminalId, change) => say({ type: "resize", terminalId, ...change }),
-    paint(terminalId, offset, plain = false) {
+    /** The log reaches to `offset`; answered by {@link ScreenSource.onReached}. `asks`: a program waits, so this screen comes first. */
+    output: (terminalId: string, offset: number, asks = false): void =>
+      post({ type: "output", terminalId, offset, asks }),
+    /** Output from `offset` on that the log could not take. */
+    direct: (terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void =>
+      post({ type: "direct", terminalId, ...output }),
+    /** The size with this number, which takes effect at its offset. */
+    resize: (terminalId: string, change: SizeChange & { readonly sizes: number }): void =>
+      post({ type: "resize", terminalId, ...change }),
+    /** The screen once it shows all output before `offset`; `plain`: with an empty `ansi`. */
+    paint(terminalId: string, offset: number, plain = false): Promise<Painted> {
       if (!sources.has(terminalId)) return Promise.reject(noScreen(terminalId));
       const requestId = nextRequestId++;
       return new Promise((resolve, reject) => {
         paints.set(requestId, { terminalId, offset, plain, resolve, reject });
-        say({ type: "paint", terminalId, requestId, offset, plain });
+        post({ type: "paint", terminalId, requestId, offset, plain });
       });
     },
-    close(terminalId) {
+    close(terminalId: string): void {
       if (!sources.delete(terminalId)) return;
       for (const [requestId, paint] of paints) {
         if (paint.terminalId !== terminalId) continue;
         paints.delete(requestId);
         paint.reject(noScreen(terminalId));
       }
-      say({ type: "close", terminalId });
+      post({ type: "close", terminalId });
       if (sources.size === 0) stopWhenIdle();
     },
   };
 }
 
 function noScreen(terminalId: string): PosternError {
-  return new PosternError("terminal_gone", `Terminal ${terminalId} was forgotten.`);
+  return new PosternError("terminal_gone", `Terminal ${terminalId} was removed.`);
 }
+
+/** Messages to the thread. */
+export type ToScreens =
+  | ({
+      readonly type: "open";
+      readonly terminalId: string;
+      readonly dir: string;
+      readonly segmentBytes: number;
+      readonly fromOffset: number;
+      /** The number of its size: see `size-history`. */
+      readonly sizes: number;
+      /** Queries in output before this were answered earlier. */
+      readonly answersFrom: number;
+    } & TerminalSize)
+  /** The log reaches to `offset`; answered by `reached` when the screen does too. `asks`: the program may wait for an answer. */
+  | { readonly type: "output"; readonly terminalId: string; readonly offset: number; readonly asks: boolean }
+  /** Output from `offset` on that the log could not take; what the log held before it is lost. */
+  | { readonly type: "direct"; readonly terminalId: string; readonly offset: number; readonly data: Uint8Array }
+  /** The size with the number `sizes`, which takes effect after the output before `offset`. */
+  | ({ readonly type: "resize"; readonly terminalId: string; readonly sizes: number } & SizeChange)
+  /** The screen, not before it shows `offset`; `plain`: with an empty `ansi`. */
+  | {
+      readonly type: "paint";
+      readonly terminalId: string;
+      readonly requestId: number;
+      readonly offset: number;
+      readonly plain: boolean;
+    }
+  | { readonly type: "close"; readonly terminalId: string };
+
+/** Messages from the thread. */
+export type FromScreens =
+  /** It has loaded. */
+  | { readonly type: "ready" }
+  | { readonly type: "reached"; readonly terminalId: string; readonly offset: number }
+  /** The model failed on some output and was replaced by an empty one. */
+  | { readonly type: "failed"; readonly terminalId: string; readonly error: string }
+  | { readonly type: "answer"; readonly terminalId: string; readonly data: string }
+  | ({ readonly type: "painted"; readonly requestId: number } & Painted);

@@ -7,23 +7,13 @@ import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { type Connection, type HostIdentity, serveConnection } from "./connection.ts";
 import type { Host } from "./host.ts";
-import type { HostLock } from "./host-lock.ts";
-
-/** The host's socket. */
-export interface HostServer {
-  connectionCount(): number;
-  /** Tells all gateways that the host leaves. */
-  tellLeaving(): void;
-  /** Removes the socket, unless it is another host's by now, and listens no more; who is connected stays so. */
-  removeSocket(): void;
-}
 
 /** More than one gateway with all its viewers ever needs. */
 const MAX_CONNECTIONS = 2_048;
-/** How often socket and lock are looked for: without the one no gateway would find the host, without the other it is not the host. */
+/** How often socket and lock are checked: without the socket no gateway finds the host, without the lock another host may run. */
 const CHECK_MS = 2_000;
 
-/** Listens on `socketPath` (0600), taking over what a dead host left there: the caller holds the host lock. */
+/** Listens on `socketPath` (0600), replacing the socket of a dead host: the caller holds the host lock. */
 export async function serveHost(
   host: Host,
   options: {
@@ -31,12 +21,12 @@ export async function serveHost(
     readonly identity: HostIdentity;
     readonly clock: Clock;
     readonly log: Log;
-    readonly lock: Pick<HostLock, "stands">;
+    isLockValid(): boolean;
     onConnectionsChange(): void;
-    /** The state folder was removed, or is another host's by now. */
+    /** The state folder was removed, or another host uses it. */
     onOrphaned(): void;
   },
-): Promise<HostServer> {
+) {
   const { socketPath, clock, log } = options;
   const connections = new Set<Connection>();
   host.onExit((terminalId, exit) => {
@@ -58,7 +48,7 @@ export async function serveHost(
   function check(): void {
     clock.after(CHECK_MS, () => {
       if (isRemoved) return;
-      if (!options.lock.stands()) options.onOrphaned();
+      if (!options.isLockValid()) options.onOrphaned();
       else if (inodeOf(socketPath) === listening.inode) check();
       else void relisten().finally(check);
     });
@@ -67,17 +57,18 @@ export async function serveHost(
     listening.server.close();
     try {
       listening = await listen(socketPath, accept);
-      log.warn({ socketPath }, "the socket was gone; listening again");
+      log.warn({ socketPath }, "the socket was removed; listening again");
     } catch (error) {
-      log.error({ socketPath, error: messageOf(error) }, "cannot listen; trying again");
+      log.error({ socketPath, error: messageOf(error) }, "cannot listen; retrying");
     }
   }
   check();
   return {
     connectionCount: () => connections.size,
-    tellLeaving() {
+    sendLeaving() {
       for (const connection of connections) connection.sendLeaving();
     },
+    /** Stops listening and removes the socket, unless it is another host's by now; connections stay open. */
     removeSocket() {
       isRemoved = true;
       if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });
@@ -91,7 +82,7 @@ async function listen(path: string, accept: (socket: Socket) => void): Promise<{
   server.maxConnections = MAX_CONNECTIONS;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
-  const umaskBefore = process.umask(0o177); // from its first moment nobody else may connect
+  const umaskBefore = process.umask(0o177); // no other user may connect, from the start
   server.listen(path); // binds before it returns
   process.umask(umaskBefore);
   await once(server, "listening");

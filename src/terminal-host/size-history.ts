@@ -6,33 +6,21 @@ export interface SizeChange extends TerminalSize {
 }
 
 /**
- * The sizes that a terminal had, each at its place in the output, the first one at offset 0. They are numbered from 1, so that a reader
- * (or the screen model) that had n of them goes on with the next, also where several took effect at the same offset.
+ * The sizes that a terminal had, each at its place in the output, the first at offset 0. They are numbered from 1, so that a reader or
+ * the screen model that has n of them continues with the next, also where several took effect at the same offset.
  */
-export interface SizeHistory {
-  /** The size now. */
-  readonly current: TerminalSize;
-  /** Sizes since the start. */
-  readonly count: number;
-  add(change: SizeChange): void;
-  /** What follows the first `count`: undefined when nothing does yet, null when it is not kept any more. */
-  after(count: number): SizeChange | null | undefined;
-  /** The size in force behind `offset` bytes, and its number. Undefined when it is not kept any more. */
-  at(offset: number): { readonly size: SizeChange; readonly count: number } | undefined;
-  /** The same, or the oldest that is kept. */
-  atOrAfter(offset: number): { readonly size: SizeChange; readonly count: number };
-}
+export type SizeHistory = ReturnType<typeof createSizeHistory>;
 
-/** More than a person drags in the time that a reader may be behind; older ones are dropped, and who needs them gets a new screen. */
+/** Older ones are dropped, and a reader that needs them gets a new screen. */
 const MAX_SIZES = 1_024;
 
-/** Begins with `first` at offset 0. */
-export function createSizeHistory(first: TerminalSize): SizeHistory {
+export function createSizeHistory(first: TerminalSize) {
   let oldest: SizeChange = { offset: 0, cols: first.cols, rows: first.rows };
   let kept = [oldest];
   let current = oldest;
   let dropped = 0;
 
+  /** The size in force after `offset` bytes, and its number; undefined when it was dropped. */
   function at(offset: number): { readonly size: SizeChange; readonly count: number } | undefined {
     const index = kept.findLastIndex((change) => change.offset <= offset);
     const size = kept[index];
@@ -40,13 +28,13 @@ export function createSizeHistory(first: TerminalSize): SizeHistory {
   }
 
   return {
-    get current() {
+    get current(): TerminalSize {
       return current;
     },
-    get count() {
+    get count(): number {
       return dropped + kept.length;
     },
-    add({ offset, cols, rows }) {
+    add({ offset, cols, rows }: SizeChange): void {
       current = { offset, cols, rows };
       kept.push(current);
       if (kept.length <= MAX_SIZES) return;
@@ -54,8 +42,10 @@ export function createSizeHistory(first: TerminalSize): SizeHistory {
       kept = kept.slice(-MAX_SIZES / 2);
       oldest = kept[0] ?? current;
     },
-    after: (count) => (count < dropped ? null : kept[count - dropped]),
+    /** The one after the first `count`: undefined when there is none yet, null when it was dropped. */
+    after: (count: number): SizeChange | null | undefined => (count < dropped ? null : kept[count - dropped]),
     at,
-    atOrAfter: (offset) => at(offset) ?? { size: oldest, count: dropped + 1 },
+    /** As {@link at}, or the oldest one left. */
+    atOrAfter: (offset: number) => at(offset) ?? { size: oldest, count: dropped + 1 },
   };
 }

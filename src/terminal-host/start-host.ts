@@ -2,18 +2,61 @@ import { spawn } from "node:child_process";
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { HostOptions } from "./host-options.ts";
+import { numberField, parseFields, textField } from "./fields.ts";
 
-/** At a start a larger log of earlier hosts is emptied first. */
+/** What a host process is started with, as one JSON argument. */
+export interface HostOptions {
+  readonly socketPath: string;
+  readonly stateDir: string;
+  readonly version: string;
+  /** The host exits after this long without terminals and connections. */
+  readonly idleExitMs: number;
+  /** Bound of each terminal's raw log; at least 1 MiB. */
+  readonly rawLogMaxBytes: number;
+  /** Bounds of all recordings of ended terminals. */
+  readonly recordingsMaxBytes: number;
+  readonly recordingsMaxCount: number;
+}
+
+export const DEFAULT_RAW_LOG_MAX_BYTES = 64 * 1024 * 1024;
+const DEFAULTS = {
+  version: "unknown",
+  idleExitMs: 10 * 60_000, // longer than a gateway's upgrade takes
+  rawLogMaxBytes: DEFAULT_RAW_LOG_MAX_BYTES,
+  recordingsMaxBytes: 1024 * 1024 * 1024,
+  recordingsMaxCount: 500,
+} as const;
+/** Room for one more read and its segment after the program was paused for the screen model: in less, the model's place would be dropped. */
+const MIN_RAW_LOG_BYTES = 1024 * 1024;
+
+/** Reads the argument; undefined when it has no paths. */
+export function parseHostOptions(text: string): HostOptions | undefined {
+  const fields = parseFields(text) ?? {};
+  const socketPath = textField(fields, "socketPath");
+  const stateDir = textField(fields, "stateDir");
+  if (socketPath === undefined || stateDir === undefined) return undefined;
+  const number = (name: Exclude<keyof typeof DEFAULTS, "version">): number =>
+    numberField(fields, name) ?? DEFAULTS[name];
+  return {
+    socketPath,
+    stateDir,
+    version: textField(fields, "version") ?? DEFAULTS.version,
+    idleExitMs: number("idleExitMs"),
+    rawLogMaxBytes: Math.max(number("rawLogMaxBytes"), MIN_RAW_LOG_BYTES),
+    recordingsMaxBytes: number("recordingsMaxBytes"),
+    recordingsMaxCount: number("recordingsMaxCount"),
+  };
+}
+
+/** A larger log of earlier hosts is emptied at a start. */
 const MAX_LOG_BYTES = 1024 * 1024;
 
 /**
- * Starts a host that outlives this process: in a session of its own, its output in `host.log` of the state folder, without the
- * gateway's environment, so that nothing of it can reach a program. When another host holds the lock, the new one leaves at once.
- * Compiled code is kept: a host that starts from the cache takes 38 MB less, because it needs no TypeScript compiler.
- * @returns its process's number; undefined when there is none
+ * Starts a host that outlives this process, detached, with its output in `host.log` of the state folder and none of the gateway's
+ * environment. While another host holds the lock, the new one exits at once. With the compile cache a host takes 38 MB less.
+ * @returns its pid; undefined when it could not be started
  */
-export function startHost(nodePath: string, options: HostOptions): number | undefined {
+export function startHost(nodePath: string, options: Partial<HostOptions> & { readonly stateDir: string }) {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
   const cacheDir = join(options.stateDir, "compile-cache");
   mkdirSync(cacheDir, { recursive: true, mode: 0o700 });
@@ -28,7 +71,7 @@ export function startHost(nodePath: string, options: HostOptions): number | unde
       detached: true,
       stdio: ["ignore", logFile, logFile],
     });
-    child.on("error", () => undefined); // the caller notices that no host answers, and says where the log is
+    child.on("error", () => undefined); // the caller notices that no host answers
     child.unref();
     return child.pid;
   } finally {

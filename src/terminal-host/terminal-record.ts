@@ -1,38 +1,39 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../core/clock.ts";
-import { isErrno } from "../core/errors.ts";
+import { isErrno, messageOf } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { endGroups, type ProcessTree } from "../platform/processes.ts";
 import { readSmallFileSync } from "../platform/regular-file.ts";
 import { booleanField, type Fields, numberField, parseFields, textField } from "./fields.ts";
 import { readFirstMark } from "./marks.ts";
+import type { TerminalInfo } from "./terminal-info.ts";
 
-/** In the environment of every program: what a dead host's leftovers are known by. */
+/** In the environment of every program, by which a later host finds what a dead one left running. */
 export const TERMINAL_ID_VARIABLE = "POSTERN_TERMINAL_ID";
 
-/** What is noted of a terminal that ended. */
+/** Notes of an ended terminal. */
 export interface RecordingDescription {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly sizeBytes: number;
 }
 
-/** A terminal that is gone, whose raw log was kept. */
+/** A terminal that was released or left by a dead host, whose raw log is kept. */
 export interface KeptRecording extends Omit<RecordingDescription, "startedAt"> {
   readonly terminalId: string;
 }
 
-/** A leftover gets little time: nobody can talk to it any more, and its session waits to be resumed. */
+/** Short: no gateway can reach the program, and its session waits to be resumed. */
 const LEFTOVER_GRACE_MS = 500;
 
 const RECORD = "record.json";
 const DESCRIPTION = "recording.json";
 
-const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
-
-/** Whether `text` may be a terminal's id, which is also the name of its folder. */
+/** A terminal's id is also the name of its folder. */
 export function isTerminalId(text: string): boolean {
-  return TERMINAL_ID.test(text);
+  return /^[A-Za-z0-9_-]{1,64}$/.test(text);
 }
 
 /** The folder that holds one folder for each terminal: raw log, and record or description. */
@@ -40,21 +41,16 @@ export function terminalsDir(stateDir: string): string {
   return join(stateDir, "terminals");
 }
 
-/** What is noted of a terminal whose host may die. */
-export interface TerminalRecord {
-  readonly pid: number;
-  readonly pidStartTime: string;
-  readonly startedAt: number;
-  readonly keepRecording: boolean;
-}
-
-/** Notes which process runs in the terminal whose folder is `dir`, for the next host in case this one dies. */
-export function writeTerminalRecord(dir: string, record: TerminalRecord): void {
+/** Notes the process in the terminal whose folder is `dir`, for the next host in case this one dies. */
+export function writeTerminalRecord(
+  dir: string,
+  record: Pick<TerminalInfo, "pid" | "pidStartTime" | "startedAt"> & { readonly keepRecording: boolean },
+): void {
   const { pid, pidStartTime, startedAt, keepRecording } = record;
   writeFileSync(join(dir, RECORD), JSON.stringify({ pid, pidStartTime, startedAt, keepRecording }), { mode: 0o600 });
 }
 
-/** Makes what is in `dir` a recording: no process is looked for there any more. */
+/** Makes `dir` a recording, in which no process is looked for any more. */
 export function writeDescription(dir: string, description: RecordingDescription): void {
   const draft = join(dir, `${DESCRIPTION}.draft`);
   writeFileSync(draft, JSON.stringify(description), { mode: 0o600 });
@@ -62,7 +58,7 @@ export function writeDescription(dir: string, description: RecordingDescription)
   rmSync(join(dir, RECORD), { force: true });
 }
 
-/** The description in `dir`; undefined while the terminal is a host's, or when there is none. */
+/** The description in `dir`; undefined while a host has the terminal. */
 export function readDescription(dir: string): RecordingDescription | undefined {
   const fields = readFields(join(dir, DESCRIPTION)) ?? {};
   const startedAt = numberField(fields, "startedAt");
@@ -71,14 +67,14 @@ export function readDescription(dir: string): RecordingDescription | undefined {
   return { startedAt, endedAt, sizeBytes: numberField(fields, "sizeBytes") ?? 0 };
 }
 
-/** When the terminal whose folder is `dir` was started; undefined when it is no host's. */
+/** When the terminal in `dir` was started; undefined when no host has it. */
 export function readStartedAt(dir: string): number | undefined {
   return numberField(readFields(join(dir, RECORD)) ?? {}, "startedAt");
 }
 
 /**
- * Ends whatever an earlier host of `stateDir` left behind, and makes recordings of what may be kept. Only for the holder of the host lock. Resolves
- * with the number of terminals that were left, and all recordings that there are.
+ * Ends what an earlier host of `stateDir` left running, and makes recordings of what may be kept. Only for the holder of the host lock.
+ * @returns the number of terminals that were left, and all recordings
  */
 export async function clearLeftovers(
   stateDir: string,
@@ -103,7 +99,7 @@ export async function clearLeftovers(
   return { leftovers: leftovers.length, recordings };
 }
 
-/** Undefined when nothing in `dir` can be played back, or may be. Without a record it is the rest of a folder that was being removed. */
+/** Undefined when nothing in `dir` can or may be played back. Without a record, the folder was being removed. */
 function describeLeftover(dir: string): RecordingDescription | undefined {
   try {
     const record = readFields(join(dir, RECORD));
@@ -121,14 +117,14 @@ function describeLeftover(dir: string): RecordingDescription | undefined {
     writeDescription(dir, description);
     return description;
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "ENOSPC", "EDQUOT")) return undefined; // no folder, or no room to keep it
+    if (isErrno(error, "ENOENT", "ENOTDIR", "ENOSPC", "EDQUOT")) return undefined; // no folder, or a full disk
     throw error;
   }
 }
 
 function leftoverTree(root: string, terminalId: string): ProcessTree {
   const marker = { name: TERMINAL_ID_VARIABLE, value: terminalId };
-  const record = readFields(join(root, terminalId, RECORD)) ?? {}; // none: the host died between folder and record
+  const record = readFields(join(root, terminalId, RECORD)) ?? {}; // without one, the host died between folder and record
   const pid = numberField(record, "pid");
   const startTime = textField(record, "pidStartTime");
   return { leader: pid === undefined || !startTime ? null : { pid, startTime }, marker };
@@ -140,4 +136,48 @@ const MAX_RECORD_BYTES = 16 * 1024;
 function readFields(path: string): Fields | undefined {
   const bytes = readSmallFileSync(path, MAX_RECORD_BYTES);
   return Buffer.isBuffer(bytes) ? parseFields(bytes.toString("utf8")) : undefined;
+}
+
+/** Bounds of all recordings together; beyond them, those that ended first are removed. */
+interface RecordingBounds {
+  readonly recordingsMaxBytes: number;
+  readonly recordingsMaxCount: number;
+}
+
+/** The recordings of ended terminals. */
+export type Recordings = ReturnType<typeof createRecordings>;
+
+/** An empty log still takes a folder and a few small files. */
+const LEAST_BYTES = 16 * 1024;
+
+export function createRecordings(
+  found: readonly KeptRecording[],
+  { stateDir, log, ...bounds }: RecordingBounds & { readonly stateDir: string; readonly log: Log },
+) {
+  /** In the order in which they ended. */
+  const kept = new Map<string, KeptRecording>();
+  let totalBytes = 0;
+
+  function add(recording: KeptRecording): void {
+    kept.set(recording.terminalId, recording);
+    totalBytes += Math.max(LEAST_BYTES, recording.sizeBytes);
+    while (kept.size > bounds.recordingsMaxCount || totalBytes > bounds.recordingsMaxBytes) {
+      const oldest = kept.keys().next();
+      if (oldest.done) return;
+      remove(oldest.value);
+    }
+  }
+
+  function remove(terminalId: string): void {
+    const recording = kept.get(terminalId);
+    if (recording === undefined) return;
+    kept.delete(terminalId);
+    totalBytes -= Math.max(LEAST_BYTES, recording.sizeBytes);
+    rm(join(terminalsDir(stateDir), terminalId), { recursive: true, force: true }).catch((error: unknown) =>
+      log.error({ terminalId, error: messageOf(error) }, "cannot remove a recording"),
+    );
+  }
+
+  for (const recording of found.toSorted((one, other) => one.endedAt - other.endedAt)) add(recording);
+  return { has: (terminalId: string): boolean => kept.has(terminalId), add, remove };
 }

@@ -1,11 +1,11 @@
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { numberField, textField } from "./fields.ts";
-import { openHostConnection, unavailable } from "./host-connection.ts";
+import { GONE, openHostConnection, unavailable } from "./host-connection.ts";
 import { readContinued, readExit, readSnapshot } from "./replies.ts";
 import type { TerminalExit, TerminalSize, TerminalStream } from "./terminal-info.ts";
 
-/** Above this the connection is not read any more until the consumer took something; then the host holds back. */
+/** Above this the connection is paused until the consumer took something, and the host holds back. */
 const QUEUE_HIGH_BYTES = 256 * 1024;
 
 interface Taker {
@@ -23,7 +23,7 @@ export async function openTerminalStream(
   let ended: { readonly error: Error | null } | undefined;
   const takers: Taker[] = [];
   const exit = Promise.withResolvers<TerminalExit>();
-  exit.promise.catch(() => undefined); // whoever only reads the output need not look at it
+  exit.promise.catch(() => undefined); // a reader of the output alone need not handle it
 
   function end(error: Error | null): void {
     if (ended !== undefined) return;
@@ -32,7 +32,7 @@ export async function openTerminalStream(
     for (const taker of takers.splice(0)) settle(taker);
   }
 
-  /** Hands on what there is; false when there is nothing yet. */
+  /** False when there is nothing yet. */
   function settle(taker: Taker): boolean {
     const data = queue.shift();
     if (data !== undefined) {
@@ -43,7 +43,7 @@ export async function openTerminalStream(
     }
     if (ended === undefined) return false;
     const { error } = ended;
-    ended = { error: null }; // told once
+    ended = { error: null }; // reported once
     connection.close();
     if (error === null) taker.resolve({ done: true, value: undefined });
     else taker.reject(error);
@@ -72,14 +72,19 @@ export async function openTerminalStream(
           exit.resolve(readExit(message["exit"]));
           end(null);
         } else if (type === "end") {
-          end(new PosternError("reader_behind", `The reader of ${terminalId} fell behind the raw log; attach again.`));
+          end(
+            new PosternError(
+              "reader_behind",
+              `The reader of terminal ${terminalId} fell behind the raw log. Attach again.`,
+            ),
+          );
         }
       },
-      onClose: () => end(unavailable("The terminal host is gone.")),
+      onClose: () => end(unavailable(GONE)),
     },
   );
 
-  // By hand, not as a generator: the echo of a keystroke goes through here, and each promise in between costs.
+  // Not a generator, whose promises would delay the echo of a keystroke.
   const output: AsyncIterableIterator<Uint8Array | TerminalSize> = {
     [Symbol.asyncIterator]: () => output,
     next: () =>

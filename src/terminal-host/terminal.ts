@@ -3,65 +3,44 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { endGroup, startTimeOf } from "../platform/processes.ts";
 import { createModelFeed } from "./model-feed.ts";
-import { createOutputFlow } from "./output-flow.ts";
 import { outputFrame } from "./protocol.ts";
 import { type PtyExit, startPty } from "./pty.ts";
-import { watchQueries } from "./query-watch.ts";
+import { watchQueries } from "./queries.ts";
 import type { RawLog } from "./raw-log.ts";
 import type { ReadScheduler } from "./read-scheduler.ts";
 import type { Screens } from "./screens.ts";
 import { createSizeHistory } from "./size-history.ts";
 import type { SpawnSpec, TerminalExit, TerminalInfo, TerminalSize, TerminalSnapshot } from "./terminal-info.ts";
 import { type RecordingDescription, TERMINAL_ID_VARIABLE } from "./terminal-record.ts";
-import { createViewer, type Viewer, type ViewerPlace } from "./viewer.ts";
+import { createOutputFlow, createViewer, type Viewer, type ViewerPlace } from "./viewer.ts";
 
-/** What a terminal needs from its host. */
-export interface TerminalDeps {
-  readonly clock: Clock;
-  readonly turns: ReadScheduler;
-  readonly screens: Screens;
-  readonly log: RawLog;
-  readonly rawLogMaxBytes: number;
-  onExit(exit: TerminalExit): void;
-}
+/** One program with its screen, raw log and viewers; kept after the program's end until it is forgotten. */
+export type Terminal = ReturnType<typeof startTerminal>;
 
-/** One program with its screen, raw log and viewers; it stays after the program's end until it is forgotten. */
-export interface Terminal {
-  info(): TerminalInfo;
-  /** Whether its recording stays when it is let go of. */
-  readonly keepsRecording: boolean;
-  rename(leaseKey: string): void;
-  write(data: Uint8Array): Promise<void>;
-  /** Writes only while the output ends at `offset`. @returns whether it was written */
-  writeIfUnchanged(data: Uint8Array, offset: number): Promise<boolean>;
-  resize(size: { readonly cols: number; readonly rows: number }): void;
-  snapshot(options?: { readonly plain: boolean }): Promise<PlacedSnapshot>;
-  /** Sends live output to `socket`, beginning at `place`. */
-  view(socket: Socket, place: ViewerPlace): void;
-  /** The screen as the model has it now, without waiting for it to catch up with a flood. */
-  snapshotNow(): Promise<PlacedSnapshot>;
-  /** The place of a reader that had everything before `offset`; undefined when what follows is not kept any more. */
-  continueAt(offset: number | undefined): (ViewerPlace & { readonly answer: Continued }) | undefined;
-  end(graceMs: number): Promise<TerminalExit>;
-  /** Lets go of an ended terminal's screen; its readers read on. Returns what is to be noted of its recording. */
-  release(): RecordingDescription;
-  forget(): void;
-}
-
-/** Where a reader goes on that needs no screen. */
+/** Where a reader continues without a screen. */
 export interface Continued extends TerminalSize {
   readonly offset: number;
 }
 
 type PlacedSnapshot = ViewerPlace & { readonly answer: TerminalSnapshot };
 
-/** How long a snapshot waits for the model to show everything that was output before the call. */
+/** How long a snapshot waits for the model to show all earlier output. */
 const SNAPSHOT_WAIT_MS = 2_000;
-/** The part of the raw log that the model may be behind; the rest is room for what comes while it is asked for a screen. */
+/** The part of the raw log that the model may be behind; the rest is for output that comes while a screen is painted. */
 const MODEL_SHARE_OF_LOG = 0.85;
 
 /** Starts `spec` (already checked) in a new terminal. */
-export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
+export function startTerminal(
+  spec: SpawnSpec,
+  deps: {
+    readonly clock: Clock;
+    readonly turns: ReadScheduler;
+    readonly screens: Screens;
+    readonly log: RawLog;
+    readonly rawLogMaxBytes: number;
+    onExit(exit: TerminalExit): void;
+  },
+) {
   const { terminalId } = spec;
   const { clock, screens, log } = deps;
   const startedAt = clock.now();
@@ -84,12 +63,12 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     log,
     clock,
     maxBehindBytes: modelMaxBytes,
-    tell: (offset, asks) => screens.output(terminalId, offset, asks),
+    notify: (offset, asks) => screens.output(terminalId, offset, asks),
   });
   const queries = watchQueries();
   const flow = createOutputFlow(pty, {
     readers: viewers,
-    model: { backlogBytes: () => (exit === null ? log.endOffset - reachedOffset : 0) },
+    modelBacklogBytes: () => (exit === null ? log.endOffset - reachedOffset : 0),
     modelMaxBytes,
     clock,
   });
@@ -102,7 +81,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       feed.reached(offset);
       flow.update();
     },
-    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // it ended or does not read: nobody waits for the answer
+    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // it ended or does not read
   });
 
   function onOutput(data: Buffer): void {
@@ -118,7 +97,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     flow.update();
   }
 
-  /** The disk is full: history has a hole, screen and live viewers do not. */
+  /** The disk is full: history has a gap, screen and live viewers do not. */
   function passDirectly(data: Buffer, offset: number): void {
     feed.skipTo(log.endOffset);
     screens.direct(terminalId, { offset, data: Uint8Array.from(data) });
@@ -131,7 +110,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     lastScreen = paint(log.endOffset);
     lastScreen.then(
       () => screens.close(terminalId),
-      () => undefined, // whoever asks for the snapshot gets the error
+      () => undefined, // callers of snapshot get the error
     );
     for (const viewer of viewers) viewer.onEnd(exit);
     if (viewers.size === 0) log.release();
@@ -149,25 +128,24 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
     return pty.write(data);
   }
 
-  function currentSize(): TerminalSize {
-    const { cols, rows } = sizes.current;
-    return { cols, rows };
-  }
-
   return {
-    info: () => ({ terminalId, leaseKey, pid: pty.pid, pidStartTime, ...currentSize(), startedAt, exit }),
+    info(): TerminalInfo {
+      const { cols, rows } = sizes.current;
+      return { terminalId, leaseKey, pid: pty.pid, pidStartTime, cols, rows, startedAt, exit };
+    },
     keepsRecording: spec.keepRecording ?? true,
-    rename(newKey) {
+    rename(newKey: string): void {
       leaseKey = newKey;
     },
     write,
-    async writeIfUnchanged(data, offset) {
-      // From here to the write nothing is awaited: what comes later was not on the screen when the program could still be asked.
+    /** Writes only while the output ends at `offset`. @returns whether it was written */
+    async writeIfUnchanged(data: Uint8Array, offset: number): Promise<boolean> {
+      // Nothing is awaited before the write: the caller has not seen output that comes later.
       if (!pty.readPending() || log.endOffset !== offset) return false;
       await write(data);
       return true;
     },
-    resize({ cols, rows }) {
+    resize({ cols, rows }: TerminalSize): void {
       if (exit !== null) throw goneError(terminalId);
       if (cols === sizes.current.cols && rows === sizes.current.rows) return;
       const change = { offset: log.endOffset, cols, rows };
@@ -177,18 +155,20 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       screens.resize(terminalId, { ...change, sizes: sizes.count });
       for (const viewer of viewers) viewer.onResize();
     },
-    async snapshot({ plain } = { plain: false }) {
+    async snapshot({ plain } = { plain: false }): Promise<PlacedSnapshot> {
       if (lastScreen !== undefined) return lastScreen;
       feed.flush();
       const complete = paint(log.endOffset, plain);
-      complete.catch(() => undefined); // handled below, unless the wait is over by then
+      complete.catch(() => undefined); // handled below, unless the wait has ended
       const timeout = Promise.withResolvers<"late">();
       const cancel = clock.after(SNAPSHOT_WAIT_MS, () => timeout.resolve("late"));
       const first = await Promise.race([complete, timeout.promise]).finally(cancel);
       return first === "late" ? paint(0, plain) : first;
     },
+    /** The screen of the model now, without waiting for it to catch up with a flood. */
     snapshotNow: () => lastScreen ?? paint(0),
-    continueAt(offset) {
+    /** The place of a reader that has everything before `offset`; undefined when the log no longer has what follows. */
+    continueAt(offset: number | undefined): (ViewerPlace & { readonly answer: Continued }) | undefined {
       if (offset === undefined || !Number.isSafeInteger(offset)) return undefined;
       if (offset < log.startOffset || offset > log.endOffset) return undefined;
       const there = sizes.at(offset);
@@ -196,7 +176,8 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       const { cols, rows } = there.size;
       return { offset, sizes: there.count, answer: { offset, cols, rows } };
     },
-    view(socket, place) {
+    /** Sends live output to `socket`, beginning at `place`. */
+    view(socket: Socket, place: ViewerPlace): void {
       const viewer = createViewer(
         socket,
         { log, sizes },
@@ -214,7 +195,7 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
       if (exit === null) viewer.start();
       else viewer.onEnd(exit);
     },
-    end(graceMs) {
+    end(graceMs: number): Promise<TerminalExit> {
       const leader = exit === null ? { pid: pty.pid, startTime: pidStartTime } : null;
       const marker = { name: TERMINAL_ID_VARIABLE, value: terminalId };
       ending ??= endGroup({ leader, marker }, { graceMs, clock })
@@ -224,12 +205,13 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
         });
       return ending;
     },
-    release() {
+    /** Drops the screen of an ended terminal; its readers keep reading. @returns what to note of its recording */
+    release(): RecordingDescription {
       screens.close(terminalId);
       if (viewers.size === 0) log.release();
       return { startedAt, endedAt: exit?.at ?? clock.now(), sizeBytes: log.endOffset - log.startOffset };
     },
-    forget() {
+    forget(): void {
       for (const viewer of viewers) viewer.close();
       screens.close(terminalId);
       log.remove();
@@ -237,7 +219,6 @@ export function startTerminal(spec: SpawnSpec, deps: TerminalDeps): Terminal {
   };
 }
 
-/** No such terminal, or its program ended. */
 export function goneError(terminalId: string): PosternError {
-  return new PosternError("terminal_gone", `There is no live terminal ${terminalId}.`);
+  return new PosternError("terminal_gone", `Terminal ${terminalId} is not running.`);
 }

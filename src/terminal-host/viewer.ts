@@ -1,27 +1,17 @@
 import type { Socket } from "node:net";
+import type { Clock } from "../core/clock.ts";
 import { jsonFrame, outputFrame } from "./protocol.ts";
+import type { Pty } from "./pty.ts";
 import type { RawLog } from "./raw-log.ts";
 import type { SizeHistory } from "./size-history.ts";
 import type { TerminalExit } from "./terminal-info.ts";
 
-/** One attached reader of a terminal's output. What it did not take yet lies in the raw log, not in memory. */
-export interface Viewer {
-  /** Sends what the log holds already. */
-  start(): void;
-  /** New output that begins at `offset`: `frame` holds `sizeBytes` of it. */
-  onOutput(frame: Buffer, offset: number, sizeBytes: number): void;
-  /** The terminal has a new size; its reader hears of it at this place in the output. */
-  onResize(): void;
-  /** The program ended and all its output is in the log. */
-  onEnd(exit: TerminalExit): void;
-  /** Bytes between the program and the reader. */
-  backlogBytes(): number;
-  close(): void;
-}
+/** One attached reader of a terminal's output. What it has not taken yet is in the raw log, not in memory. */
+export type Viewer = ReturnType<typeof createViewer>;
 
-/** More than this unsent on its socket, and a viewer reads on from the log when that was taken. */
+/** With more than this unsent, a viewer continues from the log once the socket has drained. */
 const SOCKET_HIGH_BYTES = 256 * 1024;
-/** Frame size while it catches up: larger frames measured no faster. */
+/** Frame size while catching up: larger frames measured no faster. */
 const CATCH_UP_BYTES = 64 * 1024;
 
 /** Where a viewer begins: behind `offset` bytes and the first `sizes` sizes. */
@@ -30,22 +20,22 @@ export interface ViewerPlace {
   readonly sizes: number;
 }
 
-/** A viewer that begins at a place. `onProgress` is called when its backlog shrank, `onClose` once when it is gone. */
+/** `onProgress` is called when the backlog shrank, `onClose` once when the viewer is gone. */
 export function createViewer(
   socket: Socket,
   { log, sizes }: { readonly log: RawLog; readonly sizes: SizeHistory },
   options: { readonly place: ViewerPlace; onProgress(): void; onClose(): void },
-): Viewer {
+) {
   let cursor = options.place.offset;
-  let sizesTold = options.place.sizes;
+  let sizesSent = options.place.sizes;
   let exit: TerminalExit | undefined;
   let closed = false;
 
   function pump(): void {
     while (!closed && socket.writableLength < SOCKET_HIGH_BYTES) {
-      const next = sizes.after(sizesTold);
+      const next = sizes.after(sizesSent);
       if (next !== null && next !== undefined && next.offset <= cursor) {
-        sizesTold++;
+        sizesSent++;
         socket.write(jsonFrame({ type: "size", cols: next.cols, rows: next.rows }));
       } else if (cursor < log.endOffset) {
         const bytes = next === null ? undefined : sendFromLog((next?.offset ?? log.endOffset) - cursor);
@@ -53,10 +43,10 @@ export function createViewer(
         else cursor += bytes;
       } else break;
     }
-    if (exit !== undefined && isCurrent()) finish({ type: "exit", exit });
+    if (exit !== undefined && cursor === log.endOffset && sizesSent === sizes.count) finish({ type: "exit", exit });
   }
 
-  /** Returns how much it was; undefined when the log has it no more. */
+  /** @returns the number of bytes sent; undefined when the log no longer has them */
   function sendFromLog(maxBytes: number): number | undefined {
     const target = Buffer.allocUnsafe(Math.min(CATCH_UP_BYTES, maxBytes));
     const bytes = log.readAt(cursor, target);
@@ -64,13 +54,9 @@ export function createViewer(
     return bytes;
   }
 
-  function isCurrent(): boolean {
-    return cursor === log.endOffset && sizesTold === sizes.count;
-  }
-
-  function finish(lastWord: unknown): void {
+  function finish(lastMessage: unknown): void {
     if (closed) return;
-    socket.end(jsonFrame(lastWord));
+    socket.end(jsonFrame(lastMessage));
     close();
   }
 
@@ -91,22 +77,83 @@ export function createViewer(
   socket.on("close", close);
 
   return {
+    /** Sends what the log has already. */
     start: pump,
-    onOutput(frame, offset, sizeBytes) {
-      if (closed || cursor !== offset || sizesTold !== sizes.count) return;
+    /** New output that begins at `offset`: `frame` holds `sizeBytes` of it. */
+    onOutput(frame: Buffer, offset: number, sizeBytes: number): void {
+      if (closed || cursor !== offset || sizesSent !== sizes.count) return;
       if (socket.writableLength >= SOCKET_HIGH_BYTES) return;
       cursor += sizeBytes;
       socket.write(frame);
     },
+    /** Sends the new size at its place in the output. */
     onResize: pump,
-    onEnd(ended) {
+    /** The program ended and all its output is in the log. */
+    onEnd(ended: TerminalExit): void {
       exit = ended;
       pump();
     },
+    /** Bytes between the program and the reader. */
     backlogBytes: () => log.endOffset - cursor + socket.writableLength,
-    close() {
+    close(): void {
       socket.destroy();
       close();
     },
   };
+}
+
+/** The program is paused while even the fastest reader is more than this behind, until it is less than the lower mark behind. */
+const READER_HIGH_BYTES = 1024 * 1024;
+const READER_LOW_BYTES = 256 * 1024;
+/** At most this long at a time; then that reader is ignored until it has caught up. */
+const READER_HOLD_MS = 1_000;
+/** A program paused for the model continues at this part of the bound, a few batches later. */
+const MODEL_RESUME = 0.97;
+
+/**
+ * Pauses a program for those who read its output. `readers` can pause it for a second at a time; the screen model, whose place in the
+ * raw log must not be dropped, for as long as it is more than `modelMaxBytes` behind.
+ */
+export function createOutputFlow(
+  pty: Pick<Pty, "pause" | "resume">,
+  parts: {
+    readonly readers: ReadonlySet<Viewer>;
+    readonly modelBacklogBytes: () => number;
+    readonly modelMaxBytes: number;
+    readonly clock: Clock;
+  },
+) {
+  const { readers, modelBacklogBytes, modelMaxBytes, clock } = parts;
+  const ignored = new WeakSet<Viewer>();
+  let modelHolds = false;
+  let readersHold = false;
+  let cancelHold: (() => void) | undefined;
+
+  function fastest(): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const reader of readers) {
+      const backlog = reader.backlogBytes();
+      if (backlog < READER_LOW_BYTES) ignored.delete(reader);
+      if (!ignored.has(reader)) least = Math.min(least, backlog);
+    }
+    return least === Number.POSITIVE_INFINITY ? 0 : least;
+  }
+
+  /** To be called after output, and whenever a backlog shrank. */
+  function update(): void {
+    modelHolds = modelBacklogBytes() > (modelHolds ? modelMaxBytes * MODEL_RESUME : modelMaxBytes);
+    const hold = fastest() > (readersHold ? READER_LOW_BYTES : READER_HIGH_BYTES);
+    if (hold && !readersHold) cancelHold = clock.after(READER_HOLD_MS, giveUp);
+    if (!hold) cancelHold?.();
+    readersHold = hold;
+    if (modelHolds || readersHold) pty.pause();
+    else pty.resume();
+  }
+
+  function giveUp(): void {
+    for (const reader of readers) ignored.add(reader);
+    update();
+  }
+
+  return { update, close: () => cancelHold?.() };
 }

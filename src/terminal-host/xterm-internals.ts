@@ -1,8 +1,8 @@
 import headlessModule, { type Terminal } from "@xterm/headless";
 
 /**
- * What `@xterm/headless` knows and its public face does not tell: saved cursors, scroll regions, tab stops, character sets, underline
- * styles, links. Its version is pinned, and {@link insidesOf} refuses one whose insides look otherwise.
+ * Internals of `@xterm/headless` without a public API: saved cursors, scroll regions, tab stops, character sets, underline styles,
+ * links. Its version is pinned, and {@link insidesOf} refuses one with other internals.
  */
 export interface XtermInternals {
   /** A reset makes new ones. */
@@ -51,7 +51,7 @@ export interface InnerLine {
   readonly _extendedAttrs: Readonly<Record<number, InnerExtended | undefined>>;
 }
 
-/** Colours and flags, packed as in {@link FG} and {@link BG}. */
+/** Colors and flags, packed as in {@link FG} and {@link BG}. */
 export interface InnerAttributes {
   readonly fg: number;
   readonly bg: number;
@@ -60,14 +60,14 @@ export interface InnerAttributes {
 
 /** Underline style, its colour, and the link of a cell. */
 export interface InnerExtended {
-  /** Of a link always the one for links: what the program chose is in `_ext`, at {@link UNDERLINE_STYLE}. */
+  /** For a link always the link's; the program's own is in `_ext`, at {@link UNDERLINE_STYLE}. */
   readonly underlineStyle: number;
   readonly _ext: number;
   readonly underlineColor: number;
   readonly urlId: number;
 }
 
-/** Where a colour's mode stands in `fg`, `bg` and `underlineColor`, and what it is. */
+/** The mode of a color in `fg`, `bg` and `underlineColor`. */
 export const COLOR = { mask: 0x3ffffff, mode: 0x3000000, p16: 0x1000000, p256: 0x2000000, rgb: 0x3000000 } as const;
 /** Flags of `fg`. */
 export const FG = {
@@ -90,7 +90,7 @@ export const BG = {
 /** Bits of `_ext`. */
 export const UNDERLINE_STYLE = { mask: 0x1c000000, shift: 26 } as const;
 
-/** The insides of `terminal`; they stay right as it changes. @throws when this version's are not known */
+/** The live internals of `terminal`. @throws for an unknown version */
 export function insidesOf(terminal: Terminal): XtermInternals {
   const core: unknown = Reflect.get(terminal, "_core");
   const part = (name: string): unknown => (isObject(core) ? Reflect.get(core, name) : undefined);
@@ -102,7 +102,8 @@ export function insidesOf(terminal: Terminal): XtermInternals {
     charsets: part("_charsetService"),
     links: part("_oscLinkService"),
   };
-  if (!isXtermInternals(internals)) throw new Error("@xterm/headless is not of the version that package.json pins.");
+  if (!isXtermInternals(internals))
+    throw new Error("@xterm/headless is not the version that package.json pins. Run `npm ci`.");
   return internals;
 }
 
@@ -123,24 +124,13 @@ function isXtermInternals(
 }
 
 function isBuffer(value: unknown): boolean {
-  const names = [
-    "lines",
-    "x",
-    "y",
-    "ybase",
-    "savedX",
-    "savedY",
-    "savedCurAttrData",
-    "scrollTop",
-    "scrollBottom",
-    "tabs",
-  ];
-  if (!has(value, ...names)) return false;
+  const names = "lines x y ybase savedX savedY savedCurAttrData scrollTop scrollBottom tabs";
+  if (!has(value, ...names.split(" "))) return false;
   const lines: unknown = isObject(value) ? Reflect.get(value, "lines") : undefined;
   const get: unknown = isObject(lines) ? Reflect.get(lines, "get") : undefined;
   if (typeof get !== "function") return false;
   const line: unknown = Reflect.apply(get, lines, [0]);
-  if (line === undefined) return true; // the alternate screen has no lines until it is used
+  if (line === undefined) return true; // the alternate screen has no lines before its first use
   return has(line, "isWrapped", "length", "getWidth", "getString", "getFg", "getBg", "hasContent", "_extendedAttrs");
 }
 
@@ -152,7 +142,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** Character sets have no names inside; they are known by having been chosen once. */
+/** Character sets have no names internally; each is identified by selecting it once. */
 export function readCharsetNames(): ReadonlyMap<unknown, string> {
   const terminal = new headlessModule.Terminal({ cols: 2, rows: 1, logLevel: "off", allowProposedApi: true });
   const { charsets } = insidesOf(terminal);

@@ -6,30 +6,30 @@ const pasteStart = "200~";
 const pasteEnd = Buffer.from("\x1b[201~");
 const stringEnd = Buffer.from("\x1b\\");
 
-/** Longer than any answer but that of a clipboard; what is longer is passed on. */
+/** Longer than any answer except a clipboard's; anything longer passes. */
 const maxHeldBytes = 64 * 1024;
 
-/** What stands at an escape character, and where it ends. `part`: an answer may have begun whose rest has not come yet. */
+/** What an escape character begins, and where it ends. `part`: possibly an answer whose rest has not come yet. */
 type Found = { readonly kind: "key" | "answer" | "paste"; readonly end: number } | { readonly kind: "part" };
 
 /**
- * Takes out of what a viewer sends the answers that its terminal gives by itself: the host's screen model has answered already, and a
- * second answer would be taken for typing. Keys, mouse and focus reports pass, and so does everything within a bracketed paste. Where an
- * answer cannot be told from a key, it passes: the report of a cursor in the first row is Shift+F3 and its like in another window.
+ * Removes the answers of a viewer's terminal from its input: the host's screen model has answered already, and the program would take a
+ * second answer for typing. Keys, mouse and focus reports pass, and so does everything in a bracketed paste. Where an answer cannot be
+ * distinguished from a key, it passes: the cursor report of the first row equals Shift+F3 and similar keys.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 export class AnswerFilter {
-  /** The beginning of what may be an answer. */
+  /** The start of a possible answer. */
   #held = noBytes;
-  /** Within a paste, the last bytes that passed: its end may come in pieces. Null outside of one. */
+  /** In a paste, the last bytes that passed, since its end may come in pieces; else null. */
   #pasteTail: Buffer | null = null;
 
-  /** Whether something is held back until more comes or {@link flush} is called. */
+  /** Whether input is held back until more comes or {@link flush} is called. */
   get holds(): boolean {
     return this.#held.byteLength > 0;
   }
 
-  /** @returns what is for the program */
+  /** @returns the program's input */
   push(data: Buffer): Buffer {
     const bytes = this.holds ? Buffer.concat([this.#held, data]) : data;
     this.#held = noBytes;
@@ -60,14 +60,14 @@ export class AnswerFilter {
     return Buffer.concat(kept);
   }
 
-  /** Gives up waiting: what was held back is for the program after all. */
+  /** @returns what was held back: it was input */
   flush(): Buffer {
     const held = this.#held;
     this.#held = noBytes;
     return held;
   }
 
-  /** Where the paste ends that goes on at `at`: there, when there is none. */
+  /** The end of the paste that continues at `at`; `at` outside of a paste. */
   #endOfPaste(bytes: Buffer, at: number): number {
     if (this.#pasteTail === null) return at;
     const before = this.#pasteTail.byteLength;
@@ -104,7 +104,7 @@ function readCsi(bytes: Buffer, start: number): Found {
   const text = bytes.toString("latin1", start + 2, start + maxSequenceBytes);
   const whole = /^[0-?]*[ -/]*[@-~]/.exec(text)?.[0];
   if (whole === undefined) {
-    // An escape character and a bracket alone are a key; with a parameter something must follow.
+    // Without a parameter, an escape character and a bracket are a key.
     return /^[0-?]+[ -/]*$/.test(text) && text.length < maxSequenceBytes - 2
       ? { kind: "part" }
       : { kind: "key", end: start + 1 };
@@ -114,9 +114,9 @@ function readCsi(bytes: Buffer, start: number): Found {
   return { kind: isAnswer(whole) ? "answer" : "key", end };
 }
 
-/** @param sequence of a control sequence, what follows the bracket */
+/** @param sequence what follows the bracket of a control sequence */
 function isAnswer(sequence: string): boolean {
-  // Attributes, modes, keyboard, colour scheme, graphics: what a terminal sends with these marks is never a key.
+  // Attributes, modes, keyboard, color scheme, graphics: no key begins like this.
   if (/^[?>=]/.test(sequence)) return true;
   const [, row, column] = /^(\d+);(\d+)R$/.exec(sequence) ?? [];
   if (row !== undefined) return !(Number(row) === 1 && Number(column) >= 2 && Number(column) <= 16);
@@ -124,7 +124,7 @@ function isAnswer(sequence: string): boolean {
   return /^(?:[03]n|[\d;]+\$y|[\d;:]+t|[23];[\d;]+x)$/.test(sequence);
 }
 
-/** A string (OSC, DCS, APC), which no key is. `head` is how an answer begins, `mayBegin` what may still become one. */
+/** A string (OSC, DCS, APC). `head` is how an answer begins, `mayBegin` what can still become one. */
 function readString(
   bytes: Buffer,
   start: number,
@@ -134,7 +134,7 @@ function readString(
   const text = bytes.toString("latin1", start + 2, start + maxSequenceBytes);
   const begins = head.exec(text)?.[0];
   if (begins === undefined) return mayBegin.test(text) && text.length < maxSequenceBytes - 2 ? { kind: "part" } : key;
-  // Alt and a letter: without a parameter or mark this is typed.
+  // Without a parameter it is Alt and a letter.
   if (bytes[start + 1] === 0x50 && begins.length === 1) return key;
   const string = bytes.subarray(start + 2);
   const ends = [string.indexOf(stringEnd), bytes[start + 1] === 0x5d ? string.indexOf(bel) : -1].filter(

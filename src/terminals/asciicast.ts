@@ -1,23 +1,23 @@
 import { createTerminalFilter } from "../core/terminal-filter.ts";
-import type { RecordedEvent, TerminalRecording } from "../terminal-host/terminal-info.ts";
+import type { TerminalRecording } from "../terminal-host/terminal-info.ts";
 
 /** What a terminal showed of a session. Times are milliseconds since the epoch. */
 export interface CastPart {
   readonly recording: TerminalRecording;
   readonly beginsAt: number;
   readonly endsAt: number;
-  /** Whether the terminal showed nothing else after it. */
+  /** Whether the terminal showed no other session afterwards. */
   readonly isLast: boolean;
 }
 
-/** The filter is asked to read so much before a moment in the midst of output, to know in which sequence that falls. */
+/** How much the filter reads before a moment in the middle of output, to know in which sequence it is. */
 const lookBackMs = 500;
-/** Lines that are given together: fewer steps for each of many small ones. */
+/** Characters that are yielded together: fewer steps for many small lines. */
 const pageLength = 32 * 1024;
 
 /**
- * The parts one after the other as an asciicast: head, then output and sizes, with the seconds since `zeroAt`. Begins with the screen at
- * `fromAt`, where that is not the beginning.
+ * The parts in order as an asciicast: head, then output and sizes, with the seconds since `zeroAt`. Begins with the screen at `fromAt`,
+ * unless that is the beginning.
  * @see https://docs.asciinema.org/manual/asciicast/v2/
  */
 export async function* castLines(
@@ -54,14 +54,14 @@ type CastEvent =
   | { readonly at: number; readonly text: string }
   | { readonly at: number; readonly cols: number; readonly rows: number };
 
-/** What comes from `beginsAt` on, first the size, then an empty terminal with the screen of that moment, then output through the filter. */
+/** From `beginsAt` on: the size, then a reset terminal with the screen of that moment, then output through the filter. */
 async function* eventsOf(
   { recording, endsAt, isLast }: CastPart,
   { beginsAt, signal }: { readonly beginsAt: number; readonly signal: AbortSignal },
 ): AsyncGenerator<CastEvent, void> {
   const filter = createTerminalFilter();
-  const inMidst = beginsAt > recording.beginsAt;
-  if (inMidst) {
+  const inMiddle = beginsAt > recording.beginsAt;
+  if (inMiddle) {
     const { cols, rows, ansi } = await recording.screenAt(beginsAt, { signal });
     yield { at: beginsAt, cols, rows };
     yield { at: beginsAt, text: `\x1bc${filter.write(ansi)}` };
@@ -71,9 +71,9 @@ async function* eventsOf(
       if ("data" in event) filter.write(event.data);
     }
   }
-  let shown = inMidst;
+  let shown = inMiddle;
   for await (const event of recording.events({ from: beginsAt })) {
-    if (isOver(event, { endsAt, isLast })) return;
+    if (!isLast && event.at >= endsAt) return; // the rest is another session's
     if ("cols" in event) {
       yield event;
       if (!shown) yield { at: event.at, text: "\x1bc" };
@@ -83,11 +83,6 @@ async function* eventsOf(
     const text = filter.write(event.data);
     if (text !== "") yield { at: event.at, text };
   }
-}
-
-/** Of a terminal that went on with another session, the rest is that one's. */
-function isOver({ at }: RecordedEvent, { endsAt, isLast }: Pick<CastPart, "endsAt" | "isLast">): boolean {
-  return !isLast && at >= endsAt;
 }
 
 function headLine({ cols, rows }: { readonly cols: number; readonly rows: number }, zeroAt: number): string {

@@ -12,25 +12,31 @@ import { type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
 import { AnswerFilter } from "./answer-filter.ts";
 import { readClientFrame } from "./client-frame.ts";
 import { Feed } from "./feed.ts";
-import { createFrameWriter, type FrameWriter } from "./frame-writer.ts";
+import { createFrameWriter, type FrameWriter } from "./output-chunk.ts";
 import { SharedOutput, type StreamEnd } from "./shared-output.ts";
-import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
-import { nextViewerStates, sizeOwner, type ViewerEvent, type ViewerStates } from "./viewers.ts";
+import {
+  nextViewerStates,
+  sizeOwner,
+  type Viewer,
+  type ViewerEvent,
+  type ViewerLink,
+  type ViewerStates,
+  type ViewRequest,
+} from "./viewers.ts";
 
-export interface AttachmentDeps {
+interface AttachmentDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
   readonly log: Log;
   readonly memory: MinorGc;
 }
 
-/** A terminal's answer that comes in pieces comes in one breath; what has not become one by then was typed. */
+/** The pieces of a terminal's answer come within this time; anything else was typed. */
 const answerGapMs = 50;
 
-/** As much as the host keeps for a program that does not read. */
+/** What the host buffers for a program that does not read. */
 const maxTypingBytes = 4 * 1024 * 1024;
 
-/** A viewer, as the attachment keeps it. */
 interface AttachedViewer {
   readonly id: number;
   readonly mode: TerminalMode;
@@ -38,15 +44,15 @@ interface AttachedViewer {
   readonly writer: FrameWriter;
   readonly feed: Feed;
   readonly filter: AnswerFilter;
-  /** Input that is on its way to the program. */
+  /** Input that the program has not read yet. */
   typingBytes: number;
   cancelFlush: () => void;
   begun: boolean;
-  /** What it was told of the viewers last. */
+  /** The last `viewers` frame it got. */
   seen: string;
 }
 
-/** One terminal and all who look at it. */
+/** One terminal and its viewers. */
 export class Attachment {
   readonly terminalId: string;
   readonly #deps: AttachmentDeps;
@@ -56,11 +62,10 @@ export class Attachment {
   #viewerStates: ViewerStates = [];
   #applied: TerminalSize | null = null;
   #nextId = 1;
-  /** Who typed last, when nothing else happened since: of the next key nobody need hear. */
+  /** The viewer that typed last, if nothing else happened since: its next key changes no `viewers` frame. */
   #typing: number | null = null;
-  /** The end of the program. */
   #exit: TerminalExit | null = null;
-  /** What it left on the screen, for those who had not seen its end yet. */
+  /** The last screen, for viewers that had not seen the program's end. */
   #leftScreen: Promise<TerminalSnapshot | null> | null = null;
   readonly #stopListening: () => void;
 
@@ -69,7 +74,7 @@ export class Attachment {
     this.terminalId = terminalId;
     this.#onEmpty = onEmpty;
     this.#shared = new SharedOutput(deps);
-    // Whoever was skipped when it ended is not told by a stream, and the host may have let go of it by then.
+    // A viewer that is skipped at the end has no stream, and the host may have dropped the terminal by then.
     this.#stopListening = deps.host.onExit((ended) => {
       if (ended?.terminalId === terminalId) this.#exit ??= ended.exit;
     });
@@ -79,7 +84,6 @@ export class Attachment {
     return this.#viewers.size;
   }
 
-  /** Lets a viewer in. */
   join(request: ViewRequest, link: ViewerLink, mode: TerminalMode): Viewer {
     const id = this.#nextId;
     this.#nextId += 1;
@@ -115,7 +119,7 @@ export class Attachment {
       seen: "",
     };
     this.#viewers.set(id, viewer);
-    this.#happened({ kind: "came", id, mode, size: request.size ?? null });
+    this.#update({ kind: "came", id, mode, size: request.size ?? null });
     feed.start(from);
     return {
       receive: (data, isBinary) => this.#receive(viewer, data, isBinary),
@@ -124,7 +128,6 @@ export class Attachment {
     };
   }
 
-  /** Lets go of everybody. */
   close(): void {
     for (const viewer of this.#viewers.values()) {
       viewer.link.close(terminalCloseCodes.restarting, "The gateway is restarting.");
@@ -137,7 +140,7 @@ export class Attachment {
     if (mode === "observe" || this.#exit !== null || !this.#viewers.has(id)) return;
     const frame = readClientFrame(data, isBinary);
     if (frame.kind === "resize") {
-      this.#happened({ kind: "resized", id, size: frame.size });
+      this.#update({ kind: "resized", id, size: frame.size });
       return;
     }
     viewer.cancelFlush();
@@ -149,35 +152,35 @@ export class Attachment {
 
   #type(viewer: AttachedViewer, data: Buffer): void {
     if (data.byteLength === 0) return;
-    if (this.#typing !== viewer.id) this.#happened({ kind: "typed", id: viewer.id });
+    if (this.#typing !== viewer.id) this.#update({ kind: "typed", id: viewer.id });
     this.#typing = viewer.id;
     if (viewer.typingBytes > 0 && viewer.typingBytes + data.byteLength > maxTypingBytes)
-      return this.#notTaken("too much");
+      return this.#inputLost("too much");
     viewer.typingBytes += data.byteLength;
     this.#deps.host
       .write(this.terminalId, data)
-      .catch((error: unknown) => this.#notTaken(messageOf(error)))
+      .catch((error: unknown) => this.#inputLost(messageOf(error)))
       .finally(() => {
         viewer.typingBytes -= data.byteLength;
       });
   }
 
-  /** A program that ended tells so by its exit; one that does not read loses what is typed, as in any terminal. */
-  #notTaken(reason: string): void {
-    this.#deps.log.debug({ terminalId: this.terminalId, reason }, "input was not taken");
+  /** A program's end is reported as its exit; one that does not read loses input, as in any terminal. */
+  #inputLost(reason: string): void {
+    this.#deps.log.debug({ terminalId: this.terminalId, reason }, "input was lost");
   }
 
   #leave(viewer: AttachedViewer): void {
     if (!this.#viewers.delete(viewer.id)) return;
     viewer.feed.close();
     viewer.cancelFlush();
-    this.#happened({ kind: "left", id: viewer.id });
+    this.#update({ kind: "left", id: viewer.id });
     if (this.#viewers.size > 0) return;
     this.#stopListening();
     this.#onEmpty();
   }
 
-  #happened(event: ViewerEvent): void {
+  #update(event: ViewerEvent): void {
     this.#typing = null;
     this.#viewerStates = nextViewerStates(this.#viewerStates, event);
     this.#applySize();
@@ -190,8 +193,8 @@ export class Attachment {
     this.#applied = size;
     this.#deps.host.resize(this.terminalId, size).catch((error: unknown) => {
       this.#applied = null;
-      this.#typing = null; // the next key tries again
-      this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "a terminal was not resized");
+      this.#typing = null; // the next key retries
+      this.#deps.log.debug({ terminalId: this.terminalId, reason: messageOf(error) }, "cannot resize a terminal");
     });
   }
 
@@ -213,24 +216,24 @@ export class Attachment {
     if (end.kind === "exit") this.#exit ??= end.exit;
     const exit = this.#exit;
     if (exit === null) {
-      viewer.link.close(terminalCloseCodes.restarting, "The terminal cannot be followed at the moment.");
+      viewer.link.close(terminalCloseCodes.restarting, "The terminal is unavailable at the moment. Reconnect.");
       this.#leave(viewer);
       return;
     }
     if (end.kind === "exit") {
-      this.#sayExit(viewer, exit);
+      this.#sendExit(viewer, exit);
       return;
     }
-    // The terminal was forgotten before this one had seen its end.
+    // The terminal was dropped before this viewer had seen its end.
     this.#leftScreen ??= this.#lastScreen();
     void this.#leftScreen.then((left) => {
       if (!this.#viewers.has(viewer.id)) return;
       if (left !== null) viewer.writer.screen(left);
-      this.#sayExit(viewer, exit);
+      this.#sendExit(viewer, exit);
     });
   }
 
-  #sayExit(viewer: AttachedViewer, exit: TerminalExit): void {
+  #sendExit(viewer: AttachedViewer, exit: TerminalExit): void {
     viewer.writer.exit(exit);
     viewer.link.close(terminalCloseCodes.ended, "The program has ended.");
     this.#leave(viewer);
@@ -241,14 +244,14 @@ export class Attachment {
     try {
       return await host.snapshot(this.terminalId);
     } catch {
-      // The host has let go of it; what it recorded is kept longer.
+      // The host has dropped it; its recording is kept longer.
       const recording = await host.recording(this.terminalId).catch(() => null);
       return recording === null ? null : recording.screenAt(recording.endsAt).catch(() => null);
     }
   }
 }
 
-/** Where a viewer goes on: in the same terminal only, and only if its frames tell it where it is. */
+/** Where a viewer continues: in the same terminal only, and only with frames that have offsets. */
 function fromOf({ protocol, continueAt }: ViewRequest, terminalId: string): number | undefined {
   return protocol === "v1" && continueAt?.terminalId === terminalId ? continueAt.offset : undefined;
 }

@@ -2,20 +2,20 @@ import { clampSize } from "../core/terminal-size.ts";
 import type { TerminalSize } from "../terminal-host/terminal-info.ts";
 import { type ClientFrame, clientFrameSchema } from "../wire/terminal.ts";
 
-/** What a client sent: text for the program, or its window's size. */
-export type ClientInput =
+/** Input for the program, or the size of the client's window. */
+type ClientInput =
   | { readonly kind: "input"; readonly data: Buffer }
   | { readonly kind: "resize"; readonly size: TerminalSize };
 
 /**
- * Reads a frame of a client. Only a text frame that is a JSON object with a known `kind` and fields of the right types is a control
- * frame; all else is input, byte for byte.
- * @see the seed, "WebSocket"
+ * Reads a client's frame. Only a text frame that is a JSON object with a known `kind` and valid fields is a control frame; everything
+ * else is input, byte for byte.
  */
 export function readClientFrame(frame: Buffer, isBinary: boolean): ClientInput {
-  const key = isBinary ? undefined : readKey(frame);
+  if (isBinary) return { kind: "input", data: frame };
+  const key = readKey(frame);
   if (key !== undefined) return { kind: "input", data: key };
-  const control = isBinary ? undefined : parseControl(frame);
+  const control = parseControl(frame);
   if (control === undefined) return { kind: "input", data: frame };
   if (control.kind === "input") return { kind: "input", data: Buffer.from(control.data) };
   const { cols, rows } = control;
@@ -24,12 +24,12 @@ export function readClientFrame(frame: Buffer, isBinary: boolean): ClientInput {
 
 const keyHead = Buffer.from('{"kind":"input","data":"');
 const keyTail = Buffer.from('"}');
-/** What a keyboard sends at once is shorter. */
+/** A keyboard sends less at once. */
 const maxKeyBytes = 64;
 
 /**
- * The frame of a few printable ASCII characters, as `JSON.stringify` writes it, byte by byte: with text and parser, reading a key
- * measured six times as long. Undefined for every other frame.
+ * Reads a few printable ASCII characters as `JSON.stringify` writes them, byte by byte: a JSON parser measured six times as long.
+ * Undefined for every other frame.
  */
 function readKey(frame: Buffer): Buffer | undefined {
   const end = frame.byteLength - keyTail.byteLength;
@@ -47,17 +47,16 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 function parseControl(frame: Buffer): ClientFrame | undefined {
-  // Text alone is not parsed.
   if (frame.byteLength < 2 || !frame.includes('"kind"')) return undefined;
   try {
     const value: unknown = JSON.parse(frame.toString("utf8"));
     return isInput(value) ? value : clientFrameSchema.safeParse(value).data;
   } catch {
-    return undefined; // no JSON: it was typed or pasted
+    return undefined; // typed or pasted text
   }
 }
 
-/** Keys: with the schema, reading one measured about twice as long. */
+/** For keys: the schema measured about twice as long. */
 function isInput(value: unknown): value is Extract<ClientFrame, { kind: "input" }> {
   if (typeof value !== "object" || value === null || !("kind" in value) || !("data" in value)) return false;
   return value.kind === "input" && typeof value.data === "string";

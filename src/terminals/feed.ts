@@ -2,27 +2,26 @@ import type { Clock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
 import type { MinorGc } from "../platform/minor-gc.ts";
 import type { TerminalSize, TerminalStream } from "../terminal-host/terminal-info.ts";
-import type { FrameWriter } from "./frame-writer.ts";
-import { OutputChunk } from "./output-chunk.ts";
+import { type FrameWriter, OutputChunk } from "./output-chunk.ts";
 import { holdBytes, holdMs, type OutputSubscriber, type SharedOutput, type StreamEnd } from "./shared-output.ts";
 import type { ViewerLink } from "./viewers.ts";
 
-export interface FeedDeps {
+interface FeedDeps {
   readonly clock: Clock;
   readonly memory: MinorGc;
   readonly link: ViewerLink;
   readonly writer: FrameWriter;
   readonly shared: SharedOutput;
-  /** A stream of its own; `from` goes on at that offset. */
+  /** Opens a separate stream; with `from`, it continues at that offset. */
   readonly attach: (from: number | undefined) => Promise<TerminalStream>;
-  /** Called once, before anything of the terminal is sent. */
+  /** Called once, before any output is sent. */
   readonly onBegin: (stream: TerminalStream) => void;
   readonly onEnd: (end: StreamEnd) => void;
 }
 
 /**
- * Feeds one viewer with a terminal's output. It begins with a stream of its own, until it is where the shared one is. One that is too
- * slow is skipped: it gets nothing until its link has sent all, and then begins anew with the screen as it is by then.
+ * Feeds one viewer with a terminal's output: first through a stream of its own, until it has caught up with the shared one. A viewer that
+ * is too slow is skipped: it gets nothing until its link has drained, and then continues with the current screen.
  */
 export class Feed implements OutputSubscriber {
   readonly #deps: FeedDeps;
@@ -40,7 +39,7 @@ export class Feed implements OutputSubscriber {
     return this.#offset;
   }
 
-  /** @param from where the viewer is already */
+  /** @param from the viewer's current offset */
   start(from: number | undefined): void {
     void this.#catchUp(from).catch((error: unknown) => this.onEnded({ kind: "broken", error }));
   }
@@ -147,7 +146,7 @@ export class Feed implements OutputSubscriber {
     this.#own = null;
   }
 
-  /** Whether the link sent what it had within a second. */
+  /** Whether the link drained within a second. */
   #untilDrained(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const cancel = this.#deps.clock.after(holdMs, () => resolve(false));

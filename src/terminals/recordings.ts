@@ -19,13 +19,13 @@ import type { Caller } from "../wire/caller.ts";
 import type { ForgottenTraces, RecordingInfo } from "../wire/terminal.ts";
 import { type CastPart, castLines } from "./asciicast.ts";
 
-/** What Postern itself keeps of a session: what its terminals showed, and what its hooks told. */
+/** What Postern keeps of a session: its terminals' recordings, and what its hooks reported. */
 export interface Recordings {
   /** @throws PosternError `session_not_found` */
   info(sessionId: string, caller: Caller): Promise<RecordingInfo>;
   /**
-   * The lines of an asciicast (version 2), each with its newline, read as they are taken.
-   * @param from a date-time, or seconds since the first moment that is recorded; the screen of that moment comes first
+   * The lines of an asciicast (version 2), each with its newline, read on demand.
+   * @param from a date-time, or seconds since the recording's start; the screen of that moment comes first
    * @throws PosternError `session_not_found` | `recording_not_found` | `rate_limited` before the first line
    */
   play(
@@ -34,9 +34,9 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes it all, with the session's title, its prompts, what waits of it in chats and the catalog's text of it, so that on the embedded store nothing that was said in it
-   * is in any file of the state folder, but for what the memory recorded: that stays. So does the transcript, which is the agent's: the catalog
-   * reads it without what was said until now. An agent that goes on with the session shows it again in a terminal, which is recorded.
+   * Removes the recordings with the session's title, prompts, chat messages in Postern and catalog text, so that with the embedded store no
+   * file of the state folder holds what was said, except for memory. The agent's transcript stays: the catalog reads it without what was
+   * said so far. If the agent resumes the session, its terminal is recorded again.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
    */
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
@@ -66,7 +66,7 @@ const removalPauseMs = 10;
 export function createRecordings(deps: RecordingsDeps): Recordings {
   const { db, host, locator, clock } = deps;
 
-  /** Of each terminal, the part that is the session's, oldest first; those of which nothing is left are left out. */
+  /** The session's part of each recording that is left, oldest first. */
   async function partsOf(sessionId: string, caller: Caller): Promise<readonly CastPart[]> {
     const { record } = await locator.locate(sessionId, caller);
     const times = await recordingsOf(db, record.sessionId);
@@ -102,7 +102,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
       const parts = await partsOf(sessionId, caller);
       const [first] = parts;
       if (first === undefined) {
-        throw sessionError("recording_not_found", `Nothing is recorded of session ${sessionId}, or not any more.`);
+        throw sessionError("recording_not_found", `Session ${sessionId} has no recording, or it was removed.`);
       }
       const zeroAt = first.beginsAt;
       const fromAt = typeof from === "string" ? Date.parse(from) : zeroAt + (from ?? 0) * 1_000;
@@ -115,10 +115,10 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         if (live !== null) {
           throw sessionError(
             "session_busy",
-            `The agent of session ${record.sessionId} is running and goes on being recorded. Close the session first.`,
+            `Session ${record.sessionId} is running and still being recorded. Close it first.`,
           );
         }
-        // Noted first: what is broken off in between does not come back, and is erased by the next gateway.
+        // First, so that after a crash the text stays hidden and the next gateway erases it.
         const catalog = session.template.transcriptFormat === null ? null : await deps.catalog.forget(record);
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);
@@ -141,13 +141,13 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
       }),
   };
 
-  /** @returns the sizes of what is gone, and how many stay: a terminal that showed another session too stays, for that one. */
+  /** @returns the sizes of what was removed, and how many are kept for another session that used the same terminal */
   async function removeRecordings(
     sessionId: string,
   ): Promise<{ readonly sizes: readonly number[]; readonly kept: number }> {
     const sizes: number[] = [];
     const all = new Set((await recordingsOf(db, sessionId)).map(({ terminalId }) => terminalId));
-    // The files first: broken off in between, the store still says which are to go.
+    // Files first: after a crash, the store still lists them.
     for (const terminalId of await terminalsOfOnly(db, sessionId)) {
       all.delete(terminalId);
       const recording = await host.recording(terminalId);
@@ -171,7 +171,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
     }
   }
 
-  /** The folder of its newest launch, unless the session that it goes on with is told of there. */
+  /** The folder of its newest launch, unless another session uses it too. */
   async function removeInbox({
     record,
     stored,
@@ -196,19 +196,19 @@ function forgottenText({
   transcript,
   pending,
 }: Omit<ForgottenTraces, "message">): string {
-  const said = [
+  const sentences = [
     pending
-      ? "What was kept of the session is removed, and being erased from the files of the state folder: a reader is in the way, the catalog is large, or there is no room. It is done by itself, at the latest after the next start."
-      : "What was kept of the session is gone.",
+      ? "Removed. Erasing it from the files of the state folder continues in the background, at the latest after the next start."
+      : "Removed what Postern kept of the session.",
   ];
   if (kept > 0) {
-    said.push(
-      `Where its terminal went on with another session, that is kept until that one is forgotten too (${kept} recordings and hook inboxes).`,
+    sentences.push(
+      `Kept ${kept} recordings and hook inboxes that another session shares; they are removed when you forget that session too.`,
     );
   }
   if (chatMessages > 0)
-    said.push(`What waited in chats is not sent any more (${chatMessages}); what was sent stays there.`);
-  if (transcript !== null) said.push(`The agent's transcript stays at ${transcript}; delete it there.`);
-  said.push(`What the memory recorded of it stays too: \`postern logs purge --session ${sessionId}\` deletes that.`);
-  return said.join(" ");
+    sentences.push(`${chatMessages} waiting chat messages will not be sent; messages already sent stay in the chat.`);
+  if (transcript !== null) sentences.push(`The agent's transcript stays at ${transcript}; delete it there.`);
+  sentences.push(`Memory of the session stays too: delete it with \`postern logs purge --session ${sessionId}\`.`);
+  return sentences.join(" ");
 }

@@ -3,14 +3,14 @@ import type { MinorGc } from "../platform/minor-gc.ts";
 import type { TerminalExit, TerminalSize, TerminalStream } from "../terminal-host/terminal-info.ts";
 import { OutputChunk } from "./output-chunk.ts";
 
-/** One who takes part in the shared output. */
+/** A viewer of the shared output. */
 export interface OutputSubscriber {
-  /** Bytes of output that it has been given. */
+  /** Bytes of output that it got. */
   readonly offset: number;
   unsentBytes(): number;
   take(chunk: OutputChunk): void;
   resized(size: TerminalSize): void;
-  /** It is no longer fed from here, because it was too slow. */
+  /** It was removed because it was too slow. */
   onSkipped(): void;
   /** The stream ended: with the program, or too early. */
   onEnded(end: StreamEnd): void;
@@ -21,18 +21,18 @@ export type StreamEnd =
   | { readonly kind: "exit"; readonly exit: TerminalExit }
   | { readonly kind: "broken"; readonly error: unknown };
 
-/** While even the fastest taker has more than this unsent, the stream is not read on, and so the program waits. */
+/** While even the fastest subscriber has more than this unsent, the stream is paused, and so is the program. */
 export const holdBytes = 256 * 1024;
-/** At most so long at a time; then that taker is skipped too. */
+/** At most this long at a time; then that subscriber is skipped too. */
 export const holdMs = 1_000;
-/** More than this unsent, and a taker is skipped however the others are. */
-export const skipBytes = 1024 * 1024;
+/** With more than this unsent, a subscriber is skipped. */
+const skipBytes = 1024 * 1024;
 
-/** One stream of a terminal's output for all who are up to date with it. It is there while it has takers. */
+/** One stream of a terminal's output for all viewers that have caught up with it, open while it has subscribers. */
 export class SharedOutput {
   readonly #clock: Clock;
   readonly #memory: MinorGc;
-  readonly #takers = new Set<OutputSubscriber>();
+  readonly #subscribers = new Set<OutputSubscriber>();
   #stream: TerminalStream | null = null;
   #offset = 0;
   #size: TerminalSize = { cols: 0, rows: 0 };
@@ -43,34 +43,35 @@ export class SharedOutput {
     this.#memory = memory;
   }
 
-  /** Lets `taker` in when it has no less than what was sent on so far, and no stream of its own is needed any more. */
-  join(taker: OutputSubscriber, size: TerminalSize): boolean {
-    if (this.#stream === null || taker.offset < this.#offset) return false;
-    this.#takers.add(taker);
+  /** Adds `subscriber` if it has everything that was sent so far, so that it needs no stream of its own. */
+  join(subscriber: OutputSubscriber, size: TerminalSize): boolean {
+    if (this.#stream === null || subscriber.offset < this.#offset) return false;
+    this.#subscribers.add(subscriber);
     const { cols, rows } = this.#size;
     this.#onProgress();
-    if (taker.offset === this.#offset && (size.cols !== cols || size.rows !== rows)) taker.resized(this.#size);
+    if (subscriber.offset === this.#offset && (size.cols !== cols || size.rows !== rows))
+      subscriber.resized(this.#size);
     return true;
   }
 
-  /** Makes the stream of `taker` the shared one when there is none. */
-  adopt(stream: TerminalStream, taker: OutputSubscriber, size: TerminalSize): boolean {
+  /** Makes the stream of `subscriber` the shared one when there is none. */
+  adopt(stream: TerminalStream, subscriber: OutputSubscriber, size: TerminalSize): boolean {
     if (this.#stream !== null) return false;
     this.#stream = stream;
-    this.#offset = taker.offset;
+    this.#offset = subscriber.offset;
     this.#size = size;
-    this.#takers.add(taker);
+    this.#subscribers.add(subscriber);
     void this.#run(stream);
     return true;
   }
 
-  leave(taker: OutputSubscriber): void {
-    if (!this.#takers.delete(taker)) return;
+  leave(subscriber: OutputSubscriber): void {
+    if (!this.#subscribers.delete(subscriber)) return;
     this.#onProgress();
-    if (this.#takers.size === 0) this.#close();
+    if (this.#subscribers.size === 0) this.#close();
   }
 
-  /** A taker's link sent all that it had. */
+  /** A subscriber's link drained. */
   progressed(): void {
     this.#onProgress();
   }
@@ -94,35 +95,35 @@ export class SharedOutput {
     } catch (error) {
       end = { kind: "broken", error };
     }
-    if (this.#stream !== stream) return; // everybody left, which closed it
+    if (this.#stream !== stream) return; // the last subscriber left, which closed it
     this.#stream = null;
-    const takers = [...this.#takers];
-    this.#takers.clear();
-    for (const taker of takers) taker.onEnded(end);
+    const subscribers = [...this.#subscribers];
+    this.#subscribers.clear();
+    for (const subscriber of subscribers) subscriber.onEnded(end);
   }
 
   #pass(chunk: OutputChunk): void {
     this.#offset = chunk.end;
     this.#memory.passed(chunk.data.byteLength);
-    for (const taker of this.#takers) {
-      if (taker.offset >= chunk.end) continue;
-      taker.take(chunk.after(taker.offset));
-      if (taker.unsentBytes() > skipBytes) this.#skip(taker);
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.offset >= chunk.end) continue;
+      subscriber.take(chunk.after(subscriber.offset));
+      if (subscriber.unsentBytes() > skipBytes) this.#skip(subscriber);
     }
   }
 
   #resize(size: TerminalSize): void {
     this.#size = size;
-    for (const taker of this.#takers) if (taker.offset <= this.#offset) taker.resized(size);
+    for (const subscriber of this.#subscribers) if (subscriber.offset <= this.#offset) subscriber.resized(size);
   }
 
   #fastest(): number {
     let least = Number.POSITIVE_INFINITY;
-    for (const taker of this.#takers) least = Math.min(least, taker.unsentBytes());
-    return this.#takers.size === 0 ? 0 : least;
+    for (const subscriber of this.#subscribers) least = Math.min(least, subscriber.unsentBytes());
+    return this.#subscribers.size === 0 ? 0 : least;
   }
 
-  /** Waits until somebody is fast again; after a second nobody is waited for. */
+  /** Waits until a subscriber is fast again, for a second at most. */
   async #hold(): Promise<void> {
     const over = Promise.withResolvers<"late" | "fast">();
     const cancel = this.#clock.after(holdMs, () => over.resolve("late"));
@@ -133,11 +134,11 @@ export class SharedOutput {
     cancel();
     this.#onProgress = () => undefined;
     if (how === "fast") return;
-    for (const taker of this.#takers) this.#skip(taker);
+    for (const subscriber of this.#subscribers) this.#skip(subscriber);
   }
 
-  #skip(taker: OutputSubscriber): void {
-    this.leave(taker);
-    taker.onSkipped();
+  #skip(subscriber: OutputSubscriber): void {
+    this.leave(subscriber);
+    subscriber.onSkipped();
   }
 }

@@ -7,24 +7,21 @@ import type { TerminalHostClient, TerminalSize, TerminalSnapshot } from "../term
 import type { Caller } from "../wire/caller.ts";
 import { type TerminalCloseCode, type TerminalMode, terminalCloseCodes } from "../wire/terminal.ts";
 import { Attachment } from "./attachment.ts";
-import { createFrameWriter } from "./frame-writer.ts";
+import { createFrameWriter } from "./output-chunk.ts";
 import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 
-/** How somebody looks at a terminal. */
-export interface Watching {
-  readonly mode: TerminalMode;
-  /** A driver that wants to be asked for permissions in the terminal. */
-  readonly permissionsInTerminal: boolean;
-}
-
-/** A terminal that somebody may look at. */
+/** A live terminal. */
 export interface FoundTerminal {
   readonly terminalId: string;
-  /** Told of each viewer that has come; what it returns is called when that one has left. */
-  readonly watch: (viewer: Watching) => () => void;
+  /** Called for each viewer that attached; what it returns is called when that viewer has left. */
+  readonly watch: (viewer: {
+    readonly mode: TerminalMode;
+    /** A driver that wants permission requests in the terminal. */
+    readonly permissionsInTerminal: boolean;
+  }) => () => void;
 }
 
-/** What is left of a terminal whose program is gone. */
+/** The last screen of a terminal whose program ended. */
 export interface EndedTerminal {
   readonly terminalId: string;
   readonly screen: Omit<TerminalSnapshot, "lines" | "title">;
@@ -32,12 +29,12 @@ export interface EndedTerminal {
   readonly signal: string | null;
 }
 
-/** @returns null when there is no live terminal of that name here; of what the caller may not see, there is none */
+/** @returns null when the session has no live terminal here, or none that the caller may see */
 export type FindTerminal = (sessionId: string, caller: Caller) => FoundTerminal | null | Promise<FoundTerminal | null>;
 
-/** What can be done for a name of which no live terminal is. */
+/** For sessions without a live terminal. */
 export interface EndedTerminals {
-  /** Starts its program again. @throws PosternError for whatever is in the way */
+  /** Starts its program again. @throws PosternError when it cannot */
   resume(
     sessionId: string,
     caller: Caller,
@@ -51,22 +48,22 @@ export interface TerminalViewsDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
   readonly log: Log;
-  /** Asked in turn. */
+  /** Tried in order. */
   readonly sources: readonly FindTerminal[];
   readonly gone: EndedTerminals;
 }
 
-/** Everybody who looks at a terminal. */
+/** The viewers of all terminals. */
 export interface TerminalViews {
   view(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
-  /** Lets go of all viewers, who may come back. */
+  /** Disconnects all viewers; they may reconnect. */
   close(): void;
 }
 
-/** Viewers of one terminal, and of all. Ours: far more than people have windows. */
+/** Viewers of one terminal, and of all: far more than people have windows. */
 const maxViewersOfOne = 64;
 const maxViewers = 512;
-/** Frames that come before the terminal is ready. */
+/** Input that comes before the terminal is ready. */
 const maxEarlyBytes = 1024 * 1024;
 
 export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
@@ -123,31 +120,34 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
           found = await resume(sessionId, size);
         }
         if (leaving.signal.aborted) return;
-        if (found === null) return showRemains(await deps.gone.remains(sessionId, caller, leaving.signal));
-        sit(found, wanted, size);
+        if (found === null) return showLastScreen(await deps.gone.remains(sessionId, caller, leaving.signal));
+        attach(found, wanted, size);
       }
 
       async function resume(sessionId: string, size: TerminalSize | undefined): Promise<FoundTerminal | null> {
         try {
           return await deps.gone.resume(sessionId, caller, { size, signal: leaving.signal });
         } catch (error) {
-          // Nothing to go on from, or it ended at once: what is left of it says more.
+          // Nothing to resume, or it ended at once: its last screen says more.
           if (hasCode(error, "session_not_found") || hasCode(error, "agent_start_failed")) return null;
           throw error;
         }
       }
 
-      function sit(found: FoundTerminal, mode: TerminalMode, size: TerminalSize | undefined): void {
+      function attach(found: FoundTerminal, mode: TerminalMode, size: TerminalSize | undefined): void {
         const attachment = attachmentOf(found.terminalId);
         if (attachment.size >= maxViewersOfOne) {
-          return me.close(terminalCloseCodes.tooMany, `${maxViewersOfOne} viewers look at this terminal already.`);
+          return me.close(
+            terminalCloseCodes.tooMany,
+            `This terminal already has ${maxViewersOfOne} viewers, the most allowed.`,
+          );
         }
         unwatch = found.watch({ mode, permissionsInTerminal: request.permissionsInTerminal && mode === "drive" });
         viewer = attachment.join({ ...request, size }, link, mode);
         for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
       }
 
-      function showRemains({ terminalId, screen, exitCode, signal }: EndedTerminal): void {
+      function showLastScreen({ terminalId, screen, exitCode, signal }: EndedTerminal): void {
         if (leaving.signal.aborted) return;
         const writer = createFrameWriter(link, request.protocol);
         writer.hello({ terminalId, mode: "observe", size: screen, offset: screen.offset, continued: false });
@@ -166,7 +166,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
           if (leaving.signal.aborted) return;
           const { code, reason } = refusalOf(error);
           if (code === terminalCloseCodes.restarting) {
-            deps.log.warn({ reason: messageOf(error) }, "a viewer could not be attached");
+            deps.log.warn({ reason: messageOf(error) }, "cannot attach a viewer");
           }
           me.close(code, reason);
         });
@@ -207,6 +207,7 @@ const refusals: Readonly<Record<string, TerminalCloseCode>> = {
 };
 
 function refusalOf(error: unknown): { readonly code: TerminalCloseCode; readonly reason: string } {
-  if (!isPosternError(error)) return { code: terminalCloseCodes.restarting, reason: "Something went wrong inside." };
+  if (!isPosternError(error))
+    return { code: terminalCloseCodes.restarting, reason: "Internal error. See the gateway's log." };
   return { code: refusals[error.code] ?? terminalCloseCodes.badRequest, reason: `${error.code}: ${error.message}` };
 }

@@ -8,21 +8,17 @@ import type { Caller } from "../wire/caller.ts";
 import type { SpawnInput, SpawnOutput } from "../wire/coding.ts";
 import type { EndedTerminal, EndedTerminals, FindTerminal, FoundTerminal } from "./terminal-views.ts";
 
-/** What the terminals of sessions are found with. */
-export interface SessionTerminalsDeps {
+interface SessionTerminalsDeps {
   readonly db: Kysely<Tables>;
   readonly locator: SessionLocator;
   readonly host: Pick<TerminalHostClient, "recording">;
   readonly spawn: (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput>;
 }
 
-// Nobody saw how the program ended, or it never ran under this gateway.
+// The exit was not observed, or it never ran under this gateway.
 const unknownExitCode = -1;
 
-/**
- * The terminals of sessions: `find` where the agent lives, `gone` where it does not.
- * @see the seed, "WebSocket"
- */
+/** The terminals of sessions: `find` live ones, `gone` for the others. */
 export function createSessionTerminals(deps: SessionTerminalsDeps): {
   readonly find: FindTerminal;
   readonly gone: EndedTerminals;
@@ -42,12 +38,12 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
         },
       };
     } catch (error) {
-      if (hasCode(error, "session_not_found")) return null; // another source may know it
+      if (hasCode(error, "session_not_found")) return null; // another source may have it
       throw error;
     }
   }
 
-  /** The last that its terminal showed, as far as that is kept. */
+  /** The last screen of its terminal, if it is kept. */
   async function leftOf(
     record: LocatedSession["record"],
     signal: AbortSignal,
@@ -70,14 +66,17 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
         await spawn({ sessionId, ...size }, caller, signal);
         const found = await find(sessionId, caller);
         if (found !== null) return found;
-        throw sessionError("agent_start_failed", `The agent of session ${sessionId} ended at its start.`);
+        throw sessionError("agent_start_failed", `The agent of session ${sessionId} exited during startup.`);
       },
 
       async remains(sessionId, caller, leaving) {
         const session = await locator.locate(sessionId, caller);
         const holder = await locator.externalHolder(session);
         if (holder !== null) {
-          throw sessionError("session_busy", `Session ${sessionId} runs elsewhere, in process ${holder.pid}.`);
+          throw sessionError(
+            "session_busy",
+            `Session ${sessionId} is running outside Postern, in process ${holder.pid}.`,
+          );
         }
         const { exitCode, signal } = session.record;
         return { ...(await leftOf(session.record, leaving)), exitCode: exitCode ?? unknownExitCode, signal };

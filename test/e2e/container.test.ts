@@ -125,7 +125,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     expect(processes.filter(({ pid, startTime }) => isAlive(pid, startTime))).toEqual([]);
     // Claude Code removes its state file at its end; one that was killed leaves it.
     expect(await readdir(join(scene.home, ".claude/sessions"))).toEqual([]);
-    expect(await readFile(join(scene.home, ".postern/terminal-host/host.log"), "utf8")).toContain("leaving");
+    expect(await readFile(join(scene.home, ".postern/terminal-host/host.log"), "utf8")).toContain("exiting");
   });
 
   test("another boot changes nothing, prints no link, and keeps the sessions", async () => {

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { PosternError } from "../../src/core/errors.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { SpawnSpec, TerminalHostClient } from "../../src/terminal-host/terminal-info.ts";
-import { createTerminalViews, type TerminalViewsDeps, type Watching } from "../../src/terminals/terminal-views.ts";
+import { createTerminalViews, type FoundTerminal, type TerminalViewsDeps } from "../../src/terminals/terminal-views.ts";
 import type { ViewRequest } from "../../src/terminals/viewers.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import { createMemoryLink, type MemoryLink } from "./viewer-link.ts";
@@ -19,7 +19,7 @@ interface ViewOptions extends Partial<ViewRequest> {
 /** Views of a host's terminals by their ids. */
 export function viewsOf<Host extends TerminalHostClient>(client: Host, deps: Partial<TerminalViewsDeps> = {}) {
   const watched: string[] = [];
-  const watch = ({ mode, permissionsInTerminal }: Watching): (() => void) => {
+  const watch = ({ mode, permissionsInTerminal }: Parameters<FoundTerminal["watch"]>[0]): (() => void) => {
     const word = `${mode}${permissionsInTerminal ? " with permissions" : ""}`;
     watched.push(`+ ${word}`);
     return () => void watched.push(`- ${word}`);

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { ended, makeHostFixture, specOf } from "../../test/support/terminal-host.ts";
-import { openWorkingDir } from "./working-dir.ts";
+import { openWorkingDir } from "./fork-pty.ts";
 
 const spawns = 120;
 

@@ -1,6 +1,6 @@
 import type { Terminal } from "@xterm/headless";
 
-/** What the model's terminal claims to look like: xterm's own defaults, light on dark. */
+/** The colors that the model reports: xterm's defaults, light on dark. */
 const FOREGROUND = 0xffffff;
 const BACKGROUND = 0x000000;
 /** The first sixteen of the palette; the rest is computed. */
@@ -15,9 +15,8 @@ const DYNAMIC_COLORS = new Map([
 ]);
 
 /**
- * Answers what `@xterm/headless` leaves open and programs ask at their start: colours (OSC 4, 10, 11, 12), name and version
- * (XTVERSION), light or dark (DSR 996). The kitty keyboard protocol is not spoken, so its query stays without an answer, which is how
- * a terminal says so; programs ask for device attributes in the same breath and go on when those come.
+ * Answers queries that `@xterm/headless` leaves open and programs send at their start: colors (OSC 4, 10, 11, 12), name and version
+ * (XTVERSION), light or dark (DSR 996). The query for the kitty keyboard protocol gets no answer, which means that it is not supported.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 export function answerQueries(terminal: Terminal, answer: (data: string) => void): void {
@@ -65,4 +64,34 @@ function rgbText(color: number): string {
     return hex + hex;
   };
   return `rgb:${channel(16)}/${channel(8)}/${channel(0)}`;
+}
+
+/** A program that waits for an answer writes nothing more, so its query is at the end; only this much of a flood is searched. */
+const LOOKED_AT_BYTES = 4 * 1024;
+/** Longer than any query. */
+const CARRIED_CHARACTERS = 64;
+
+/**
+ * Device attributes, status and cursor, version, modes, keyboard, window size; colors and other strings with a question mark; settings.
+ * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+ */
+const QUERY =
+  /\x1b(?:\[(?:[?>=]?[\d;]*c|\??[\d;]+n|>[\d;]*q|\??[\d;]*\$p|\d[\d;]*t|\?u)|\][^\x07\x1b]{0,4000}\?[^\x07\x1b]{0,4000}(?:\x07|\x1b\\)|P\$q[^\x1b]{0,60}\x1b\\)/;
+const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P][^\x07\x1b]*\x1b?)?$/;
+
+/**
+ * Notices when a program queries its terminal and may be waiting for the answer. A query that this misses (in the middle of a flood, or
+ * in an unusual form) is answered by the screen model, only later.
+ */
+export function watchQueries() {
+  let carried = "";
+  return {
+    /** @returns whether a query is complete in the last part of `data` */
+    push(data: Buffer): boolean {
+      const text = carried + data.toString("latin1", Math.max(0, data.byteLength - LOOKED_AT_BYTES));
+      const unfinished = text.slice(-CARRIED_CHARACTERS);
+      carried = UNFINISHED.exec(unfinished)?.[0] ?? "";
+      return QUERY.test(text);
+    },
+  };
 }
