@@ -63,7 +63,7 @@ describe("the state folder", () => {
   });
 
   test.runIf(process.platform === "linux")("is refused at once where nothing is ever made", async () => {
-    expect(await refusal("/proc/x/y")).toMatch(/^Cannot use \/proc\/x\/y, .*ENOENT/);
+    expect(await refusal("/proc/x/y")).toMatch(/^Cannot use \/proc\/x\/y as the state folder: .*ENOENT/);
     expect(await errorCode(makeRunFolder("/proc/x/run"))).toBe("state_folder_unusable");
   });
 });

@@ -203,7 +203,7 @@ function forgottenText({
   ];
   if (kept > 0) {
     sentences.push(
-      `Kept ${kept} recordings and hook inboxes that another session shares; they are removed when you forget that session too.`,
+      `Another session shares some of it (recordings and hook inboxes: ${kept}); forget that session too to remove it.`,
     );
   }
   if (chatMessages > 0)
