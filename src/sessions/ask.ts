@@ -71,11 +71,10 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
     const place = await deps.resolveAllowedDir(input.dir, folderRule({ permissionMode, caller }));
     const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
     const request = { input, caller, permissionMode, place, signal, deadline };
-    const first = await once({ lock: requests, queue: deps.queue }, request, () =>
+    const asked = await once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
     );
-    const asked = { ignored: [], ...first };
-    return answer(deps, asked, request);
+    return answer(deps, { ignored: [], ...asked }, request);
   };
 }
 

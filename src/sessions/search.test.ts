@@ -247,6 +247,6 @@ describeOnBothStores("a search", (openStore) => {
     expect(await run({ query: [...words.slice(0, 32), "w0 w1."].join(" ") })).toMatchObject({ total: 0 });
     expect(await run({ query: `"${words.join(" ")}"` }), "one phrase").toMatchObject({ total: 0 });
     const error = await run({ query: words.join(" ") }).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("at most 32") });
+    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("the maximum is 32") });
   });
 });
