@@ -4,7 +4,7 @@ import {
   rescueRestoreOutputSchema,
   rescueSchema,
   rescueShowOutputSchema,
-} from "../wire/rescue.ts";
+} from "../wire/changes.ts";
 import { forgottenTracesSchema, recordingInfoSchema } from "../wire/terminal.ts";
 import { callTool, connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";

@@ -11,8 +11,8 @@ import {
 } from "../wire/accounts.ts";
 import { signInLinkSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
+import { requireAll } from "./route-server.ts";
 
 export interface AccountRoutesDeps {
   readonly accounts: Pick<Accounts, "audit" | "directory" | "signIn">;

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { startEchoServer, toolThat } from "../../test/support/echo-server.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { startTerminalSocket } from "../../test/support/terminal-socket.ts";
-import { challenge } from "./challenge.ts";
 import type { RouteModule } from "./index.ts";
+import { challenge } from "./problem-response.ts";
 import type { Access } from "./route-server.ts";
 
 const wellKnown = "/.well-known/oauth-protected-resource";

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { startHttpServer } from "../../test/support/http-server.ts";
-import { addressGroup, clientAddress } from "./client-address.ts";
+import { addressGroup, clientAddress } from "./connection-shares.ts";
 import type { RouteModule } from "./index.ts";
 
 const fromSchema = z.object({ address: z.string().nullable(), userAgent: z.string().nullable() });

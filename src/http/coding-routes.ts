@@ -1,7 +1,18 @@
 import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import type { Rescues } from "../sessions/index.ts";
-import { type ClosePreview, closePreviewSchema, type SessionDiff, sessionDiffSchema } from "../wire/changes.ts";
+import {
+  type ClosePreview,
+  closePreviewSchema,
+  rescueInputSchema,
+  rescueListOutputSchema,
+  rescueRestoreInputSchema,
+  rescueRestoreOutputSchema,
+  rescueSchema,
+  rescueShowOutputSchema,
+  type SessionDiff,
+  sessionDiffSchema,
+} from "../wire/changes.ts";
 import {
   emptyInputSchema,
   type SpawnInput,
@@ -9,14 +20,6 @@ import {
   spawnInputSchema,
   spawnOutputSchema,
 } from "../wire/coding.ts";
-import {
-  rescueInputSchema,
-  rescueListOutputSchema,
-  rescueRestoreInputSchema,
-  rescueRestoreOutputSchema,
-  rescueSchema,
-  rescueShowOutputSchema,
-} from "../wire/rescue.ts";
 import { textSchema } from "../wire/text.ts";
 import type { Tool } from "../wire/tool.ts";
 import { bodyMayBeMissing, type RouteModule, type RouteServer } from "./route-server.ts";

@@ -1,10 +1,17 @@
 import type { AuthorizationRequest } from "../oauth/index.ts";
 import { appScopes, type Scope, scopeWords } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
-import { claimedText, mixesAlphabets } from "./claimed-text.ts";
 import type { KeyNeed } from "./deciding.ts";
-import { type Html, type HtmlPart, html } from "./html.ts";
-import { claimed, notice, signInAndBack } from "./page-frame.ts";
+import {
+  claimed,
+  claimedText,
+  type Html,
+  type HtmlPart,
+  html,
+  mixesAlphabets,
+  notice,
+  signInAndBack,
+} from "./page-frame.ts";
 
 /** How the form of a decision reaches the gateway. */
 export interface FormWay {

@@ -10,16 +10,15 @@ import {
   decisionKeyField,
   oauthPaths,
 } from "../wire/oauth.ts";
+import { isFresh } from "./answers.ts";
 import { createDeciding, type Deciding, type DecidingDeps } from "./deciding.ts";
 import { decisionForm, type FormWay, nameOfClient, tickedScopes, whoAsks } from "./decision-form.ts";
 import { addDeviceRoutes } from "./device-routes.ts";
-import { isFresh } from "./etag.ts";
 import { acceptFormsOnly } from "./fastify-app.ts";
-import { type Html, html } from "./html.ts";
 import { isLoopback } from "./known-host.ts";
 import { answerMistake, askToSignIn, deciderOrSignIn, sendPage, sendTo } from "./page-answers.ts";
 import { pageScript, pageStyle } from "./page-files.ts";
-import { claimed, notice, pageFiles, pageOf } from "./page-frame.ts";
+import { claimed, type Html, html, notice, pageFiles, pageOf } from "./page-frame.ts";
 import type { HttpApp, RouteModule } from "./route-server.ts";
 
 export interface DecisionRoutesDeps extends DecidingDeps {

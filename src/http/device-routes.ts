@@ -7,9 +7,8 @@ import { appScopes, type Scope } from "../wire/access.ts";
 import { decisionKeyField, deviceDecisionFormSchema, oauthPaths } from "../wire/oauth.ts";
 import type { Deciding, DecidingDeps } from "./deciding.ts";
 import { decisionForm, type FormWay, nameOfClient, tickedScopes, whoAsks } from "./decision-form.ts";
-import { type Html, html } from "./html.ts";
 import { askToSignIn, deciderOrSignIn, prefersPage, sendPage } from "./page-answers.ts";
-import { notice, pageOf } from "./page-frame.ts";
+import { type Html, html, notice, pageOf } from "./page-frame.ts";
 import type { RouteServer } from "./route-server.ts";
 
 export interface DeviceRoutesDeps extends Pick<DecidingDeps, "accounts"> {

@@ -4,7 +4,7 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from "fas
 import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
-import type { ChallengedRequest } from "./challenge.ts";
+import type { ChallengedRequest } from "./problem-response.ts";
 import { toProblem } from "./problem-response.ts";
 import type { HttpApp } from "./route-server.ts";
 

@@ -1,15 +1,20 @@
 export { accountRoutes, auditRoutes, tokenRoutes } from "./account-routes.ts";
 export { agentRoutes, agentSetupRoutes } from "./agent-routes.ts";
-export { appRoutes, clientRoutes } from "./client-routes.ts";
 export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
-export { docsRoutes, manifestRoutes, openApiRoutes } from "./docs-routes.ts";
-export { eventRoutes } from "./event-routes.ts";
+export { eventRoutes, webhookRoutes } from "./event-routes.ts";
 export { folderRoutes, placeRoutes } from "./folder-routes.ts";
-export { healthRoutes, type ReadyParts, readyRoutes } from "./health-routes.ts";
+export {
+  docsRoutes,
+  healthRoutes,
+  manifestRoutes,
+  openApiRoutes,
+  type ReadyParts,
+  readyRoutes,
+} from "./gateway-routes.ts";
 export { type LogRoutesDeps, logRoutes } from "./log-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";
-export { oauthRoutes } from "./oauth-routes.ts";
+export { appRoutes, clientRoutes, oauthRoutes } from "./oauth-routes.ts";
 export { passkeyRoutes } from "./passkey-routes.ts";
 export { toProblem } from "./problem-response.ts";
 export { recordingRoutes } from "./recording-routes.ts";
@@ -18,4 +23,3 @@ export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } fro
 export { signInRoutes } from "./sign-in-routes.ts";
 export { terminalSocket, ticketRoutes } from "./terminal-socket.ts";
 export { webRoutes } from "./web-routes.ts";
-export { webhookRoutes } from "./webhook-routes.ts";

@@ -20,8 +20,8 @@ import {
 } from "../wire/logs.ts";
 import { textSchema } from "../wire/text.ts";
 import { addLogDeletionRoutes } from "./log-deletion-routes.ts";
-import { requireAll } from "./route-access.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
+import { requireAll } from "./route-server.ts";
 
 const tags = ["memory"];
 const params = z.strictObject({ logId: logIdSchema });

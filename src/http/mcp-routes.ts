@@ -4,8 +4,8 @@ import { callerOf, type Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { beginStream, writePiece } from "./answers.ts";
 import type { RouteModule } from "./route-server.ts";
-import { beginStream, writePiece } from "./streamed-answer.ts";
 
 export interface McpRoutesDeps {
   readonly handle: (request: {

@@ -1,8 +1,8 @@
 import type { FastifySchema } from "fastify";
 import { z } from "zod";
 import { problemSchema } from "../wire/problem.ts";
-import { scopeNeeded } from "./route-access.ts";
 import type { KnownRoute } from "./route-server.ts";
+import { scopeNeeded } from "./route-server.ts";
 
 const looseSchema = z.record(z.string(), z.unknown());
 type JsonObject = z.infer<typeof looseSchema>;

@@ -3,8 +3,7 @@ import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ProblemCode } from "../wire/problem.ts";
 import { isWrongKey } from "./deciding.ts";
-import { type Html, type HtmlPart, html } from "./html.ts";
-import { mistakePage, passingPage, signInAndBack } from "./page-frame.ts";
+import { type Html, type HtmlPart, html, mistakePage, passingPage, signInAndBack } from "./page-frame.ts";
 import { toProblem } from "./problem-response.ts";
 
 /**

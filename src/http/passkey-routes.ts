@@ -5,7 +5,7 @@ import { PosternError } from "../core/errors.ts";
 import { addPasskeyInputSchema, passkeyAnswerSchema, passkeyCeremonySchema, passkeySchema } from "../wire/accounts.ts";
 import { signedInSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { browserCookie } from "./credentials.ts";
+import { browserCookie } from "./deciding.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
 
 export interface PasskeyRoutesDeps {

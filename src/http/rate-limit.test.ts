@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createRateLimiter } from "./rate-limit.ts";
+import { createRateLimiter } from "./route-limits.ts";
 
 const limit = { windowMs: 60_000, max: 3 };
 

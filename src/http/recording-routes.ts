@@ -5,8 +5,8 @@ import type { Log } from "../core/log.ts";
 import type { Recordings } from "../terminals/index.ts";
 import { forgottenTracesSchema, recordingInfoSchema, recordingQuerySchema } from "../wire/terminal.ts";
 import { textSchema } from "../wire/text.ts";
+import { beginStream, writePiece } from "./answers.ts";
 import type { RouteModule } from "./route-server.ts";
-import { beginStream, writePiece } from "./streamed-answer.ts";
 
 export interface RecordingRoutesDeps {
   readonly recordings: Recordings;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
+import type { FastifyBaseLogger, FastifyContextConfig, FastifyInstance, FastifyRequest, FastifySchema } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
-import type { Audience, AuditOrigin, Principal } from "../accounts/index.ts";
+import { type Audience, type AuditOrigin, type Principal, requireScope } from "../accounts/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { ToolEffects } from "../wire/tool.ts";
 import type { AttackedThing, LimitName } from "./route-limits.ts";
@@ -127,4 +127,34 @@ function fits(url: string, path: string): boolean {
     wanted.length === given.length &&
     wanted.every((part, at) => (part.startsWith(":") ? given[at] !== "" : part === given[at]))
   );
+}
+
+/** Who sits at the machine or at a page of the gateway, in person; `open` is any caller, as the owner configured. */
+const inPerson: ReadonlySet<Principal["kind"]> = new Set(["browser", "socket", "open"]);
+
+/** @throws PosternError `insufficient_scope` when a route of this access is not for the caller */
+export function requireAccess(principal: Principal, access: Access | undefined): void {
+  const scope = scopeNeeded(access);
+  if (scope === null || (access === "own" && inPerson.has(principal.kind))) return;
+  requireScope(principal, scope);
+}
+
+/**
+ * For what a caller makes that holds scopes itself: no one gives more than they hold.
+ * @throws PosternError `insufficient_scope` naming the first that the caller lacks
+ */
+export function requireAll(principal: Principal, scopes: readonly Scope[]): void {
+  for (const scope of scopes) requireScope(principal, scope);
+}
+
+/** The scope that a token needs for a route of this access; null when any token will do. */
+export function scopeNeeded(access: Access | undefined): Exclude<Access, "public" | "signed-in" | "own"> | null {
+  if (access === undefined || access === "public" || access === "signed-in") return null;
+  return access === "own" ? "admin" : access;
+}
+
+/** Whether a call may change who may do what: it does so by routes that no scope of a capability opens. */
+export function changesRights(method: string, { access, resource }: FastifyContextConfig): boolean {
+  if (method === "GET" || method === "HEAD" || method === "OPTIONS" || resource !== undefined) return false;
+  return access === "admin" || access === "own" || access === "signed-in";
 }

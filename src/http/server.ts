@@ -5,10 +5,8 @@ import { type Accounts, callerOf, type Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { ChallengedRequest } from "./challenge.ts";
-import { clientAddress, localAddress } from "./client-address.ts";
-import { createConnectionShares } from "./connection-shares.ts";
-import { credentialsOf } from "./credentials.ts";
+import { clientAddress, createConnectionShares, localAddress } from "./connection-shares.ts";
+import { credentialsOf } from "./deciding.ts";
 import { createFastifyApp } from "./fastify-app.ts";
 import { createHolds, type Hold, type IsVisible } from "./holds.ts";
 import {
@@ -21,9 +19,16 @@ import {
 } from "./known-host.ts";
 import { endLate, type Listening, openListeners } from "./listeners.ts";
 import { answerVisitor } from "./page-answers.ts";
-import { changesRights, requireAccess } from "./route-access.ts";
+import type { ChallengedRequest } from "./problem-response.ts";
 import { createRouteLimits, type LimitedRequest, type LimitName, type RouteLimit } from "./route-limits.ts";
-import { findRoutes, type KnownRoute, type RouteModule, type RouteServer } from "./route-server.ts";
+import {
+  changesRights,
+  findRoutes,
+  type KnownRoute,
+  type RouteModule,
+  type RouteServer,
+  requireAccess,
+} from "./route-server.ts";
 import { createUpgrades } from "./upgrades.ts";
 
 /** How the HTTP face is set up. */

@@ -12,9 +12,9 @@ import {
   signInLinkSchema,
 } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { browserCookie } from "./credentials.ts";
-import { requireAll } from "./route-access.ts";
+import { browserCookie } from "./deciding.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
+import { requireAll } from "./route-server.ts";
 
 export interface SignInRoutesDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "audit" | "browsers" | "signIn">;

@@ -10,7 +10,7 @@ import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ReadOutput } from "../wire/coding.ts";
 import type { Block, Turn } from "../wire/turn.ts";
-import { untrustedNotice } from "./instructions.ts";
+import { untrustedNotice } from "./call-tool.ts";
 import type { McpDeps } from "./ports.ts";
 
 const pageSize = 50;

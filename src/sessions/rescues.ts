@@ -9,7 +9,7 @@ import {
   type RescueRestoreInput,
   type RescueRestoreOutput,
   type RescueShowOutput,
-} from "../wire/rescue.ts";
+} from "../wire/changes.ts";
 import {
   filesRule,
   shownName,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { rescueInputSchema } from "./changes.ts";
 import { askInputSchema, readInputSchema, spawnInputSchema } from "./coding.ts";
 import { eventsQuerySchema } from "./events.ts";
-import { rescueInputSchema } from "./rescue.ts";
 
 test("a NUL is refused before a store or a command line meets it", () => {
   const ask = { dir: "/work", prompt: "hi", worktree: true };

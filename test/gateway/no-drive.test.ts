@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { scopeNeeded } from "../../src/http/route-access.ts";
+import { scopeNeeded } from "../../src/http/route-server.ts";
 import type { Scope } from "../../src/wire/access.ts";
 import type { Problem } from "../../src/wire/problem.ts";
 import { type ApiClient, createApiClient } from "../support/gateway.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { z } from "zod";
-import { scopeNeeded } from "../../src/http/route-access.ts";
+import { scopeNeeded } from "../../src/http/route-server.ts";
 import { appScopes, type Scope, scopes } from "../../src/wire/access.ts";
 import { createOAuthPeer, decidingToken, manyAddresses, type OAuthPeer } from "../support/oauth-client.ts";
 import { useGateway } from "../support/use-gateway.ts";

@@ -1,6 +1,5 @@
 import { problemStatuses } from "../../src/http/problem-response.ts";
-import { problemCodes } from "../../src/wire/problem.ts";
-import { problemHelp } from "../../src/wire/problem-help.ts";
+import { problemCodes, problemHelp } from "../../src/wire/problem.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
 const lead = `Every error response of the HTTP interface is a problem document (\`application/problem+json\`,

@@ -1,8 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { LifeBuoy, TriangleAlert, X } from "lucide-react";
 import { Link } from "react-router";
+import { rescueRestoreOutputSchema } from "../../src/wire/changes.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
-import { rescueRestoreOutputSchema } from "../../src/wire/rescue.ts";
 import { callTool } from "../api/client.ts";
 import { useMay } from "../api/me.ts";
 import { queryKeys, useAct } from "../api/query.ts";
