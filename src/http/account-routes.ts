@@ -16,7 +16,7 @@ import { requireAll } from "./route-server.ts";
 
 export interface AccountRoutesDeps {
   readonly accounts: Pick<Accounts, "audit" | "directory" | "signIn">;
-  /** The address that links lead to. */
+  /** The base URL of sign-in links. */
   readonly baseUrl: () => string;
 }
 
@@ -24,7 +24,7 @@ const tags = ["accounts"];
 const config = { access: "admin" } as const;
 const params = z.strictObject({ accountId: textSchema(200) });
 
-/** `/api/accounts`: who may sign in. Only the owner holds `admin`. */
+/** `/api/accounts`: the accounts that can sign in. Only the owner holds `admin`. */
 export function accountRoutes(deps: AccountRoutesDeps): RouteModule {
   return (server) => {
     addList(server, deps);
@@ -42,7 +42,7 @@ function addList({ app }: RouteServer, { accounts }: AccountRoutesDeps): void {
     schema: {
       operationId: "listAccounts",
       tags,
-      summary: "Who may sign in, the owner first.",
+      summary: "Lists accounts, the owner first.",
       response: { 200: z.object({ accounts: z.array(accountSchema) }) },
     },
     handler: async () => ({ accounts: [...(await accounts.directory.list())] }),
@@ -57,9 +57,9 @@ function addAdd({ app, principalOf, actorOf }: RouteServer, { accounts, baseUrl 
     schema: {
       operationId: "addAccount",
       tags,
-      summary: "Adds an account, and makes the link that signs its first browser in.",
+      summary: "Adds an account and creates a link that signs in its first browser.",
       description:
-        "It may at most what it is given here, and so may its tokens, browsers and apps. It is given nothing that the caller lacks.",
+        "The account, its tokens, browsers and apps are limited to these scopes. You can only grant scopes that you hold.",
       body: addAccountInputSchema,
       response: { 201: addedAccountSchema },
     },
@@ -83,15 +83,19 @@ function addLinks({ app, principalOf, actorOf }: RouteServer, { accounts, baseUr
     schema: {
       operationId: "createAccountSignInLink",
       tags: ["sign-in"],
-      summary: "Makes a link that signs a browser in as this account: good once, for ten minutes.",
-      description: "The caller must hold all that the account may.",
+      summary: "Creates a link that signs in a browser as this account. Single use, expires after ten minutes.",
+      description: "You must hold every scope of the account.",
       params,
       response: { 201: signInLinkSchema },
     },
     handler: async (request, reply) => {
       const { accountId } = request.params;
       const account = await accounts.directory.find(accountId);
-      if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
+      if (account === null)
+        throw new PosternError(
+          "account_not_found",
+          `No account has the id ${accountId}. Run \`postern account list\`.`,
+        );
       requireAll(principalOf(request), account.scopes);
       const made = await accounts.signIn.createUrl(accountId, baseUrl());
       const noted = { subject: accountId, details: { name: account.name } };
@@ -109,8 +113,8 @@ function addRemove({ app, actorOf }: RouteServer, { accounts }: AccountRoutesDep
     schema: {
       operationId: "removeAccount",
       tags,
-      summary: "Removes an account with its tokens, browsers, passkeys, apps and webhooks.",
-      description: "What it has open ends within five seconds. The owner's account cannot be removed.",
+      summary: "Removes an account and its tokens, browsers, passkeys, apps and webhooks.",
+      description: "Its open connections close within five seconds. The owner's account cannot be removed.",
       params,
       response: { 204: z.undefined().describe("Removed") },
     },
@@ -122,7 +126,7 @@ function addRemove({ app, actorOf }: RouteServer, { accounts }: AccountRoutesDep
   });
 }
 
-/** `GET /api/audit`: what was decided and made, by whom and from where. */
+/** `GET /api/audit`: the audit log. */
 export function auditRoutes({ audit }: Pick<Accounts, "audit">): RouteModule {
   return ({ app }) => {
     app.route({
@@ -132,8 +136,8 @@ export function auditRoutes({ audit }: Pick<Accounts, "audit">): RouteModule {
       schema: {
         operationId: "listAudit",
         tags: ["accounts"],
-        summary: "Who did what, when and from where: sign-ins, tokens, apps, accounts, deletions. The newest first.",
-        description: "Of all accounts. The newest 20,000 are kept, and 5,000 more of whom nobody knew.",
+        summary: "Lists the audit log, newest first: sign-ins, tokens, apps, accounts, deletions.",
+        description: "Covers all accounts. The newest 20,000 entries are kept, plus 5,000 of unauthenticated callers.",
         querystring: auditQuerySchema,
         response: { 200: auditPageSchema },
       },
@@ -154,7 +158,7 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       schema: {
         operationId: "listTokens",
         tags: tokenTags,
-        summary: "The account's personal tokens in force, without the tokens themselves.",
+        summary: "Lists the account's active personal tokens, without the tokens themselves.",
         response: { 200: z.object({ tokens: z.array(tokenSchema) }) },
       },
       handler: async (request) => ({ tokens: [...(await tokens.list(principalOf(request).accountId))] }),
@@ -167,8 +171,8 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       schema: {
         operationId: "createToken",
         tags: tokenTags,
-        summary: "Makes a personal token. It is shown this one time.",
-        description: "It holds no scope that the caller lacks.",
+        summary: "Creates a personal token, which is returned only once.",
+        description: "You can only grant scopes that you hold.",
         body: createTokenInputSchema,
         response: { 201: createdTokenSchema },
       },
@@ -192,7 +196,7 @@ export function tokenRoutes({ tokens, audit }: Pick<Accounts, "tokens" | "audit"
       schema: {
         operationId: "revokeToken",
         tags: tokenTags,
-        summary: "Revokes a token, at once.",
+        summary: "Revokes a token immediately.",
         params: z.strictObject({ tokenId: textSchema(200) }),
         response: { 204: z.undefined().describe("Revoked") },
       },

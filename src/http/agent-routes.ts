@@ -25,7 +25,7 @@ export interface AgentRoutesDeps {
   readonly audit: Pick<Accounts["audit"], "note">;
 }
 
-/** `/api/agents`: which agents there are, and which of them are configured. */
+/** `/api/agents`: installed and configured agents. */
 export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): RouteModule {
   return ({ app, actorOf }) => {
     app.route({
@@ -35,7 +35,7 @@ export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): R
       schema: {
         operationId: "listAgents",
         tags,
-        summary: "The configured agents, and those found on the machine. The same as coding_list_agents.",
+        summary: "Lists configured and installed agents, like coding_list_agents.",
         response: { 200: listAgentsOutputSchema },
       },
       handler: async () => list(),
@@ -48,7 +48,7 @@ export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): R
       schema: {
         operationId: "configureAgent",
         tags,
-        summary: "Configures an agent, or changes what is configured: its binary, or that it is the default.",
+        summary: "Configures an agent, or changes its binary or whether it is the default.",
         params,
         body: configureAgentInputSchema,
         response: { 200: listAgentsOutputSchema },
@@ -74,7 +74,7 @@ export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): R
       schema: {
         operationId: "removeAgent",
         tags,
-        summary: "Takes an agent off the configured ones. The program and its sessions stay.",
+        summary: "Removes an agent from the configuration. The program and its sessions are kept.",
         params,
         response: { 200: listAgentsOutputSchema },
       },
@@ -91,17 +91,16 @@ export function agentRoutes({ list, change, remove, audit }: AgentRoutesDeps): R
 const config = { access: "admin" } as const;
 
 interface AgentSetupRoutesDeps {
-  /** Every agent that Postern knows, found or not. */
+  /** Every supported agent, installed or not. */
   readonly known: () => Promise<readonly KnownAgent[]>;
   readonly jobs: Pick<AgentSetupJobs, "logIn" | "install" | "cancel" | "ofAgent">;
 }
 
-/** As the registry describes it. */
 type KnownAgent = Omit<AgentSetup, "installCommand" | "errands"> & {
   readonly installCommand: readonly string[] | null;
 };
 
-/** `/api/agents/setup`, and what set-up runs: the installation of an agent, and its log-in. */
+/** `/api/agents/setup`, and installing and logging in an agent. */
 export function agentSetupRoutes(deps: AgentSetupRoutesDeps): RouteModule {
   return (server) => {
     addSetup(server, deps);
@@ -119,7 +118,7 @@ function addSetup({ app }: RouteServer, { known, jobs }: AgentSetupRoutesDeps): 
     schema: {
       operationId: "agentSetup",
       tags,
-      summary: "Every agent that the gateway knows, found or not: what is there, and what is to be done.",
+      summary: "Lists every supported agent, installed or not, with its setup state.",
       response: { 200: agentSetupSchema },
     },
     handler: async () => ({
@@ -140,20 +139,16 @@ function addLogin({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps)
     schema: {
       operationId: "loginAgent",
       tags,
-      summary: "Starts the agent's own log-in in a terminal.",
+      summary: "Starts the agent's login in a terminal.",
       description:
-        "Attach to it as to a session, with the id of the answer: only who holds `admin` can. One log-in of an agent runs at a time; a " +
-        "second call answers the same id. It is ended after 10 minutes, or when nobody has watched it for two.",
+        "Attach to the returned id like to a session; this requires the scope `admin`. Each agent has one login at a time; a second call " +
+        "returns the same id. It ends after 10 minutes, or after 2 minutes without a viewer.",
       params,
       body: agentLoginInputSchema,
       response: { 200: agentTerminalSchema },
     },
     preValidation: bodyMayBeMissing,
-    handler: (request) =>
-      jobs.logIn(request.params.name, {
-        ...request.body,
-        by: actorOf(request),
-      }),
+    handler: (request) => jobs.logIn(request.params.name, { ...request.body, by: actorOf(request) }),
   });
 }
 
@@ -165,17 +160,14 @@ function addInstall({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDep
     schema: {
       operationId: "installAgent",
       tags,
-      summary: "Installs the agent from npm, in a terminal: the command that GET /api/agents/setup shows.",
+      summary: "Installs the agent from npm in a terminal, with the command from GET /api/agents/setup.",
       description:
-        "Attach to it as to a session: only who holds `admin` can. A second call while it goes on answers the same id. While another agent " +
-        "is installed it waits for that, and has no terminal yet. It is ended after 10 minutes. Nothing is configured by it.",
+        "Attach to the returned id like to a session; this requires the scope `admin`. A second call returns the same id while it runs. " +
+        "It waits, without a terminal, while another agent is being installed. It ends after 10 minutes and does not configure the agent.",
       params,
       response: { 200: agentTerminalSchema },
     },
-    handler: (request) =>
-      jobs.install(request.params.name, {
-        by: actorOf(request),
-      }),
+    handler: (request) => jobs.install(request.params.name, { by: actorOf(request) }),
   });
 }
 
@@ -189,18 +181,15 @@ function addCancel({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps
       tags,
       summary:
         kind === "login"
-          ? "Ends the agent's log-in, if one runs."
-          : "Ends the agent's installation, if one runs; npm takes back what it has done by half.",
+          ? "Cancels the agent's login, if one is running."
+          : "Cancels the agent's installation, if one is running. npm rolls back partial changes.",
       params,
       querystring: cancelSetupJobQuerySchema,
-      response: { 204: z.undefined().describe("It does not run, or not any more") },
+      response: { 204: z.undefined().describe("Not running") },
     },
     handler: async (request, reply) => {
       const unlessWatched = request.query.unlessWatched !== undefined;
-      await jobs.cancel(request.params.name, kind, {
-        by: actorOf(request),
-        unlessWatched,
-      });
+      await jobs.cancel(request.params.name, kind, { by: actorOf(request), unlessWatched });
       return reply.code(204).send();
     },
   });

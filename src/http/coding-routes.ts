@@ -39,7 +39,7 @@ export function codingRoutes(deps: {
       schema: {
         operationId: "spawn",
         tags: ["coding"],
-        summary: "Allocates or resumes a terminal without sending a prompt.",
+        summary: "Starts or resumes a session in a terminal without sending a prompt.",
         body: spawnInputSchema,
         response: { 200: spawnOutputSchema },
       },
@@ -65,7 +65,7 @@ export function registerTool(server: RouteServer, tool: Tool<Principal>): void {
       body: tool.input,
       response: { 200: tool.output },
     },
-    // A tool without required fields may be called without a body.
+    // Tools without required fields can be called without a body.
     preValidation: bodyMayBeMissing,
     handler: async (request, reply) => tool.run(request.body, principalOf(request), signalOf(reply)),
   });
@@ -79,7 +79,7 @@ interface ChangesRoutesDeps {
   readonly closePreview: (sessionId: string, principal: Principal) => Promise<ClosePreview>;
 }
 
-/** What a session changed, and what its close would do. */
+/** The diff of a session, and the effects of closing it. */
 export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteModule {
   return ({ app, principalOf }) => {
     app.route({
@@ -89,12 +89,11 @@ export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteM
       schema: {
         operationId: "sessionDiff",
         tags,
-        summary: "What a session changed, file by file.",
+        summary: "Returns the changes of a session by file.",
         description:
-          "Of a session with a worktree of its own: the worktree against the commit where its branch left the base branch, so commits of " +
-          "the session are in it, and what is not committed, and untracked files that are not ignored. Of a removed worktree: its branch. " +
-          "Of any other session: its repository's work tree against HEAD. Needs the scope `files` in the session's folder where folders " +
-          "are registered. Paths and patches are untrusted: they come from the repository.",
+          "For a session with its own worktree: everything since its branch diverged from the base branch, including commits, uncommitted " +
+          "changes and untracked files that are not ignored. For a removed worktree: its branch. For other sessions: the repository's " +
+          "working tree against HEAD. If folders are registered, the session's folder must have the scope `files`. Paths and patches are untrusted.",
         params,
         response: { 200: sessionDiffSchema },
       },
@@ -108,7 +107,7 @@ export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteM
       schema: {
         operationId: "closePreview",
         tags,
-        summary: "What closing a session would do to its worktree.",
+        summary: "Returns what closing a session would do to its worktree.",
         params,
         response: { 200: closePreviewSchema },
       },
@@ -117,7 +116,7 @@ export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteM
   };
 }
 
-/** `/api/coding/rescue_…`: what closed worktrees left behind. For people: an LLM caller is not offered these. */
+/** `/api/coding/rescue_…`: work saved from removed worktrees. Not offered as tools. */
 export function rescueRoutes({ rescues }: { readonly rescues: Rescues }): RouteModule {
   return ({ app, principalOf }) => {
     app.route({
@@ -127,7 +126,7 @@ export function rescueRoutes({ rescues }: { readonly rescues: Rescues }): RouteM
       schema: {
         operationId: "rescueList",
         tags,
-        summary: "Lists the work that removed worktrees would have taken with them.",
+        summary: "Lists rescues: uncommitted work saved when worktrees were removed.",
         body: emptyInputSchema,
         response: { 200: rescueListOutputSchema },
       },
@@ -142,7 +141,7 @@ export function rescueRoutes({ rescues }: { readonly rescues: Rescues }): RouteM
       schema: {
         operationId: "rescueShow",
         tags,
-        summary: "Lists the paths in a session's rescue.",
+        summary: "Lists the files in a session's rescue.",
         body: rescueInputSchema,
         response: { 200: rescueShowOutputSchema },
       },
@@ -156,8 +155,8 @@ export function rescueRoutes({ rescues }: { readonly rescues: Rescues }): RouteM
       schema: {
         operationId: "rescueRestore",
         tags,
-        summary: "Puts a rescue into its session's worktree, which is made anew when it is gone.",
-        description: "Files that were changed since are not overwritten without `force`: then nothing is restored.",
+        summary: "Restores a rescue to its session's worktree, which is recreated if necessary.",
+        description: "If files have changed since, nothing is restored unless `force` is set.",
         body: rescueRestoreInputSchema,
         response: { 200: rescueRestoreOutputSchema },
       },
@@ -171,7 +170,7 @@ export function rescueRoutes({ rescues }: { readonly rescues: Rescues }): RouteM
       schema: {
         operationId: "rescueDrop",
         tags,
-        summary: "Forgets a rescue for good.",
+        summary: "Deletes a rescue permanently.",
         body: rescueInputSchema,
         response: { 200: rescueSchema },
       },

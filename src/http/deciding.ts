@@ -19,25 +19,24 @@ export interface DecidingDeps {
   readonly auth: "on" | "none";
 }
 
-/** Who looks at a page and who decides on it: not one question, because a cookie alone renders and does not decide. */
+/** The viewer of a page and the caller that decides. They differ: a cookie alone can view, but not decide. */
 export interface Deciding {
-  /** Whose browser asks for a page; null when it is signed in nowhere. */
+  /** The account signed in to the browser; null if none is. */
   viewer(request: FastifyRequest): Promise<Principal | null>;
   /**
-   * Who decides: a signed-in browser by a form of our own page, with the key of its origin's storage, or over https without it, but then
-   * without `coding:drive`, because other ports of the host get the cookie and can send it with any `Origin`; the bearer of a
-   * personal token with `admin`; the owner on the Unix socket.
-   * @param key of the form, where no header carries it
+   * The caller that decides: a signed-in browser through a form of our own page with its key; a personal token with `admin`; the owner on
+   * the Unix socket. Over https, the key is optional, but `coding:drive` requires it: other ports of the host get the cookie and can
+   * send it with any `Origin`.
+   * @param key from the form, if there is no header
    * @throws PosternError `unauthenticated` | `origin_not_allowed` | `insufficient_scope`
    */
   decider(request: FastifyRequest, key: string | undefined): Promise<Principal>;
-  /** As the authorization server takes them. */
+  /** The caller in the authorization server's form. */
   asDecider(principal: Principal, request: FastifyRequest): Decider;
-  /** What a form of a page for this request needs the key for. */
+  /** What a form requires the key for. */
   keyNeededFor(request: FastifyRequest): KeyNeed;
 }
 
-/** To decide at all, to allow `coding:drive`, or nothing. */
 export type KeyNeed = "decision" | "drive" | "nothing";
 
 export function createDeciding(
@@ -53,7 +52,7 @@ export function createDeciding(
     const ownOrigin = server.ownOriginOf(request);
     const cookies = cookiesOf(request);
     const seen = await accounts.browserOf(cookies);
-    if (seen === null) throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
+    if (seen === null) throw new PosternError("unauthenticated", "This browser is not signed in. Sign in again.");
     checkOwnPage(request.raw, ownOrigin);
     const header = request.headers[browserKeyHeader];
     const key = typeof header === "string" ? header : (formKey ?? "");
@@ -91,10 +90,10 @@ export function createDeciding(
   };
 }
 
-/** No app lets another in, whatever it was given. */
+/** Apps cannot authorize other apps. */
 function byPerson(principal: Principal): Principal {
   if (principal.kind !== "token") {
-    throw new PosternError("insufficient_scope", "Only a personal token decides who is let in, never that of an app.", {
+    throw new PosternError("insufficient_scope", "Only a personal token can authorize apps, not an app's token.", {
       details: { scope: "admin" },
     });
   }
@@ -106,22 +105,21 @@ function undriven(scopes: ReadonlySet<Scope>): ReadonlySet<Scope> {
   return new Set([...scopes].filter((scope) => scope !== "coding:drive"));
 }
 
-/** Whether a browser was refused for its key alone, which another sign-in fixes. */
+/** Whether only the browser's key was wrong, which signing in again fixes. */
 export function isWrongKey(error: unknown): boolean {
   return hasCode(error, "origin_not_allowed") && error instanceof Error && hasCode(error.cause, "unauthenticated");
 }
 
 function wrongKey(cause: unknown): PosternError {
-  const message = "The key of this browser’s sign-in is missing or not the right one. Sign in again.";
+  const message = "This browser’s key is missing or wrong. Sign in again.";
   return new PosternError("origin_not_allowed", message, { cause });
 }
 
 /**
- * What a request shows to say who is calling. A header wins over the socket, so that a caller can give up what its token does not
- * hold; over a browser's cookie too.
+ * The credentials of a request. A header takes precedence over the socket and cookies, so that a caller can limit itself to a token.
  *
  * @param way `ownOrigin` is null on the owner's socket
- * @throws PosternError `origin_not_allowed` when a browser's sign-in comes with a request that is not of a page of our own
+ * @throws PosternError `origin_not_allowed` if a browser's credentials come from a foreign page
  */
 export function credentialsOf(
   request: IncomingMessage,
@@ -133,12 +131,12 @@ export function credentialsOf(
   if (authorization !== undefined || way.ownOrigin === null) return { kind: "header", authorization };
   const cookies = browserCookies(cookie, way.ownOrigin);
   if (cookies.length === 0 && key === undefined) return { kind: "header", authorization };
-  if (key !== undefined) checkOwnPage(request, way.ownOrigin); // without the key it counts for nothing anyway
+  if (key !== undefined) checkOwnPage(request, way.ownOrigin); // the cookie alone is not accepted anyway
   return { kind: "browser", cookies, key: typeof key === "string" ? key : undefined };
 }
 
 /**
- * The `Set-Cookie` of a browser that signs in; null signs it out.
+ * The `Set-Cookie` header of a sign-in; null signs out.
  *
  * @param ownOrigin the gateway's address as the browser sees it: behind a proxy it is https although the gateway speaks http
  * @see https://httpwg.org/http-extensions/draft-ietf-httpbis-rfc6265bis.html section 4.1.3.2 for `__Host-`
@@ -149,7 +147,7 @@ export function browserCookie(ownOrigin: string, value: string | null): string {
   return `${nameAt(ownOrigin)}=${value ?? ""}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** Every value that a `Cookie` header has under the session's name: other ports of the host can set some for a longer path. */
+/** Every session cookie in a `Cookie` header: other ports of the host can set more for longer paths. */
 export function browserCookies(header: string | undefined, ownOrigin: string): readonly string[] {
   const begin = `${nameAt(ownOrigin)}=`;
   const pairs = (header ?? "").split(";").map((pair) => pair.trim());

@@ -13,24 +13,24 @@ import {
   signInAndBack,
 } from "./page-frame.ts";
 
-/** How the form of a decision reaches the gateway. */
+/** How a decision form is submitted. */
 export interface FormWay {
-  /** The address of the page itself, path and query: where a sign-in leads back to. */
+  /** Path and query of the page, where a sign-in returns to. */
   readonly back: string;
-  /** What needs the key of the origin's storage, and so JavaScript. */
+  /** What requires the browser's key, and therefore JavaScript. */
   readonly keyNeededFor: KeyNeed;
-  /** Who decides. */
+  /** The account that decides. */
   readonly accountName: string;
 }
 
-/** The form of a decision: what may be granted, and the two answers. */
+/** The scopes that can be granted, and the buttons Allow and Deny. */
 export function decisionForm(form: {
   readonly action: string;
-  /** Sent along as they are. */
+  /** Hidden fields. */
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly request: AuthorizationRequest;
   readonly way: FormWay;
-  /** When the form came back without a tick. */
+  /** True if the form was submitted without a selected scope. */
   readonly noneTicked?: boolean;
 }): Html {
   const { action, fields, request, way, noneTicked = false } = form;
@@ -48,33 +48,33 @@ export function decisionForm(form: {
           <button class="button" name="action" value="deny"${disabled}>Deny</button>
           ${nothing ? null : html`<button class="button primary" name="action" value="allow"${disabled}>Allow</button>`}
         </div>
-        <p id="sent" role="status" class="lead" hidden>Your answer is on its way to the program that asked. You can close this page.</p>
-        <p class="faint">You are signed in as ${claimed(way.accountName)}. Whoever you let in can be thrown out again at any time, under Connected apps.</p>
+        <p id="sent" role="status" class="lead" hidden>Your answer was sent to the app. You can close this page.</p>
+        <p class="faint">You are signed in as ${claimed(way.accountName)}. You can revoke access at any time under Connected apps.</p>
       </form>`;
 }
 
-const nothingToGive = "Your account holds nothing of what it asks for, so there is nothing that you can allow.";
+const nothingToGive = "Your account does not have any of the requested scopes, so there is nothing to allow.";
 
 function scopeRows({ scopes }: AuthorizationRequest, noneTicked: boolean): Html {
   return html`<fieldset>
-          <legend>It may</legend>
+          <legend>It can</legend>
           <div class="panel">${scopes.map(({ scope, ticked }) => scopeRow(scope, ticked && !noneTicked))}</div>
         </fieldset>
-        ${notice("danger", "Tick at least one thing that it may do, or deny it.", { id: "none-ticked", hidden: !noneTicked })}`;
+        ${notice("danger", "Select at least one permission, or deny the request.", { id: "none-ticked", hidden: !noneTicked })}`;
 }
 
-/** The script shows the second where it finds no key. */
+/** The script shows the second notice if the browser has no key. */
 function driveNeedsKey(back: string): Html {
   const signIn = html`<a href="${signInAndBack(back)}">Sign in again</a>`;
-  return html`<noscript>${notice("lamp", html`Without JavaScript “${scopeWords["coding:drive"].short}” cannot be allowed.`)}</noscript>
-        ${notice("lamp", html`This browser’s sign-in has lost its key, so “${scopeWords["coding:drive"].short}” cannot be allowed. ${signIn} to allow it.`, { id: "no-key", hidden: true })}`;
+  return html`<noscript>${notice("lamp", html`“${scopeWords["coding:drive"].short}” cannot be allowed without JavaScript.`)}</noscript>
+        ${notice("lamp", html`This browser’s key is missing, so “${scopeWords["coding:drive"].short}” cannot be allowed. ${signIn} to allow it.`, { id: "no-key", hidden: true })}`;
 }
 
 const scriptNeeded =
-  "Over plain http, deciding needs JavaScript: it shows that this page is the gateway’s own. Switch it on for this page, or open the gateway over https.";
+  "Over plain http, this form needs JavaScript to prove that the page belongs to the gateway. Enable it for this page, or open the gateway over https.";
 
 function scopeRow(scope: Scope, ticked: boolean): Html | null {
-  if (scope === "admin") return null; // no app may have it
+  if (scope === "admin") return null; // never granted to apps
   const { short, sentence } = scopeWords[scope];
   const id = scopeField(scope);
   const hint = `${id}-hint`;
@@ -87,27 +87,27 @@ function scopeRow(scope: Scope, ticked: boolean): Html | null {
           </label>`;
 }
 
-/** Who asks, and how they are known, as rows of a list. */
+/** The client and its origin, as a row of the list. */
 export function whoAsks({ client }: Pick<AuthorizationRequest, "client">): Html {
   const mixed = mixesAlphabets(client.name)
-    ? html`<span class="faint">Careful: the name mixes letters of different alphabets.</span>`
+    ? html`<span class="faint">Careful: this name mixes letters of different alphabets.</span>`
     : null;
-  return html`<div><dt>Who asks</dt><dd><strong>${nameOfClient(client)}</strong>${mixed}<span class="faint">${howKnown(client)}</span></dd></div>`;
+  return html`<div><dt>App</dt><dd><strong>${nameOfClient(client)}</strong>${mixed}<span class="faint">${howKnown(client)}</span></dd></div>`;
 }
 
-/** Its own name for itself, fit to be shown: in quotes, so that no name reads on as a sentence of ours. */
+/** The client's name, quoted so that it cannot be read as part of our sentence. */
 export function nameOfClient({ name }: Pick<AuthorizationRequest["client"], "name">): Html {
-  return claimedText(name) === "" ? html`an app without a name` : html`“${claimed(name)}”`;
+  return claimedText(name) === "" ? html`an unnamed app` : html`“${claimed(name)}”`;
 }
 
 function howKnown({ clientId, origin }: AuthorizationRequest["client"]): HtmlPart {
-  if (origin === "added") return "You added it yourself, so the name is yours.";
-  if (origin === "registered") return "It registered itself here. The name is its own claim: nobody has checked it.";
+  if (origin === "added") return "You added this app.";
+  if (origin === "registered") return "It registered itself. The name is not verified.";
   const host = URL.canParse(clientId) ? new URL(clientId).host : clientId;
-  return html`It describes itself at <span class="host">${host}</span>, which vouches for the name.`;
+  return html`Verified by <span class="host">${host}</span>.`;
 }
 
-/** What a form's check boxes grant; null when it has none, as the seed's form. */
+/** The scopes selected by checkboxes; null if the form has none. */
 export function tickedScopes(form: Readonly<Record<string, unknown>>): readonly Scope[] | null {
   if (form[tickedScopesField] === undefined) return null;
   return appScopes.filter((scope) => form[scopeField(scope)] !== undefined);

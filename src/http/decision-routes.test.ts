@@ -150,7 +150,7 @@ describe("the decision route, signed in with a browser on http", () => {
     expect(scene.seen[0]?.form).toMatchObject({ scope: "coding:read" });
     const none = await scene.post(withKey(scene, { ...allow, ...boxes }));
     expectMistakePage(none, 400);
-    expect(none.body).toContain("Tick at least one");
+    expect(none.body).toContain("Select at least one");
     expect(none.body, "nothing is ticked anew").not.toMatch(/<input[^>]* checked/);
     expect(scene.seen).toHaveLength(1);
     expect((await scene.post(withKey(scene, { ...request, ...boxes, action: "deny" }))).status).toBe(303);
@@ -193,7 +193,7 @@ describe("the decision route on https", () => {
     expect(body).toContain('data-needs-key="false"');
     expect(body).not.toMatch(/<button[^>]* disabled/);
     expect(body.match(/<noscript>/g), "one, for what drives").toHaveLength(1);
-    expect(body).toMatch(/<noscript>.*Without JavaScript “.+” cannot be allowed\./);
+    expect(body).toMatch(/<noscript>.*“.+” cannot be allowed without JavaScript\./);
   });
 });
 

@@ -25,7 +25,7 @@ export interface DecisionRoutesDeps extends DecidingDeps {
   readonly oauth: Pick<OAuth, "decide" | "decideDevice" | "describe" | "describeDevice">;
 }
 
-/** The owner's side of the authorization server: consent, the seed's decision route, and devices. */
+/** The user's side of the authorization server: consent, decisions and devices. */
 export function decisionRoutes(deps: DecisionRoutesDeps): RouteModule {
   return (server) => {
     const deciding = createDeciding(server, deps);
@@ -40,7 +40,7 @@ export function decisionRoutes(deps: DecisionRoutesDeps): RouteModule {
   };
 }
 
-/** The look and the script of the pages, and words about errors. */
+/** The style sheet and script of the pages, and the page about errors. */
 function addFiles(app: HttpApp): void {
   const serve = (url: string, type: string, content: string): void => {
     const etag = `"${sha256(content).slice(0, 32)}"`;
@@ -88,12 +88,12 @@ function addDecision(app: HttpApp, deps: DecisionRoutesDeps, deciding: Deciding)
     schema: {
       operationId: "decideAuthorization",
       tags: ["oauth"],
-      summary: "Allows or denies a request for authorization, and sends the browser back to the client.",
+      summary: "Allows or denies an authorization request and redirects the browser to the client.",
       description:
-        "For pages of the gateway, and for the bearer of a personal token with `admin`. Mistakes that the client can be told of are redirects too; where client or redirect are not known, nobody is sent anywhere.",
+        "For pages of the gateway and personal tokens with `admin`. Errors are also reported by redirect, unless the client or redirect URI is unknown.",
       body: decisionFormSchema,
       bodyType: "application/x-www-form-urlencoded",
-      response: { 303: z.undefined().describe("To the client's redirect, with a code or an error") },
+      response: { 303: z.undefined().describe("Redirect to the client with a code or an error") },
     },
     handler: async (request, reply) => {
       const form = request.body;
@@ -137,17 +137,17 @@ async function showConsent(
   return sendPage(reply, noneTicked ? 400 : 200, shown);
 }
 
-/** What the authorization server gets to see of a request; all else is ignored (RFC 6749 section 3.1). */
+/** The parameters passed to the authorization server. Others are ignored (RFC 6749 section 3.1). */
 function parametersOf(request: AuthorizationQuery): URLSearchParams {
   const known = authorizationQuerySchema.parse(request);
   const pairs = Object.entries(known).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one]));
   return new URLSearchParams(pairs);
 }
 
-/** `GET /oauth/authorize`: who asks, for what, where the answer goes, and the owner's decision. */
+/** `GET /oauth/authorize`: the consent page. */
 function consentPage(page: {
   readonly request: AuthorizationRequest;
-  /** The protocol's own, which the decision repeats. */
+  /** Protocol parameters, which the decision form repeats. */
   readonly parameters: URLSearchParams;
   readonly way: FormWay;
   readonly noneTicked?: boolean;
@@ -155,10 +155,10 @@ function consentPage(page: {
   const { request, parameters, way, noneTicked = false } = page;
   const name = nameOfClient(request.client);
   return pageOf(
-    "Let an app in?",
+    "Authorize an app",
     html`<div>
-        <h1>Let ${name} in?</h1>
-        <p class="lead">It asks to use the coding agents on this machine, as you.</p>
+        <h1>Authorize ${name}?</h1>
+        <p class="lead">It requests access to the coding agents on this machine, as you.</p>
       </div>
       <dl class="panel facts">
         ${whoAsks(request)}
@@ -170,7 +170,7 @@ function consentPage(page: {
 }
 
 function destinationRow(destination: string): Html {
-  return html`<div><dt>Leads to</dt><dd>${
+  return html`<div><dt>Redirects to</dt><dd>${
     isOfThisMachine(destination)
       ? html`a program on this computer <span class="host">${claimed(destination, 120)}</span>`
       : html`<span class="host">${claimed(destination, 260)}</span>`
@@ -179,51 +179,51 @@ function destinationRow(destination: string): Html {
 
 const machineNotice = notice(
   "lamp",
-  "Any program on this computer can ask like this, under any name. Allow it only if you started this yourself, just now.",
+  "Any program on this computer can send this request under any name. Allow it only if you started it yourself just now.",
 );
 
-/** A custom scheme, or a host that leads back to the browser's own machine. */
+/** A custom scheme, or a loopback host. */
 function isOfThisMachine(destination: string): boolean {
   const address = `http://${destination}`;
   return destination.endsWith(":") || (URL.canParse(address) && isLoopback(new URL(address).hostname));
 }
 
-/** What `error_uri` leads to. */
+/** The page of `error_uri`. */
 const oauthErrorsPath = "/docs/oauth-errors";
 
-/** Each `error` that a client can get from us, and what its maker can do about it. */
+/** Each OAuth `error` with advice for the client's developer. */
 const errors: readonly (readonly [error: string, words: string])[] = [
-  ["access_denied", "The owner said no, or allowed nothing of what was asked for. Do not ask again by yourself."],
+  ["access_denied", "The user denied the request or allowed none of the scopes. Do not retry automatically."],
   [
     "invalid_request",
-    "A field is missing, given twice, or not what it should be; `error_description` says which. Public clients must send a code_challenge with S256.",
+    "A parameter is missing, repeated or invalid. `error_description` names it. Public clients must send a code_challenge with S256.",
   ],
   [
     "invalid_scope",
-    "A scope is unknown, or not among those that the client registered for. /.well-known/oauth-authorization-server lists all.",
+    "A scope is unknown, or the client did not register for it. /.well-known/oauth-authorization-server lists all scopes.",
   ],
-  ["invalid_target", "The resource is none of this gateway’s. Name its own address, or that of /mcp (RFC 8707)."],
-  ["unauthorized_client", "The client did not register for this way of being let in."],
-  ["unsupported_response_type", "Only response_type=code is answered."],
-  ["invalid_client", "The client is unknown, or its secret is wrong. Register anew."],
+  ["invalid_target", "The resource does not belong to this gateway. Use its base URL or that of /mcp (RFC 8707)."],
+  ["unauthorized_client", "The client did not register for this grant type."],
+  ["unsupported_response_type", "Only response_type=code is supported."],
+  ["invalid_client", "The client is unknown or its secret is wrong. Register again."],
   [
     "invalid_grant",
-    "The code or refresh token is used, expired, revoked, or another client’s. Let the owner sign you in again; the same will not work later.",
+    "The code or refresh token was already used, expired or revoked, or belongs to another client. Request authorization again; do not retry.",
   ],
-  ["unsupported_grant_type", "Codes, refresh tokens and device codes are taken, nothing else."],
-  ["authorization_pending", "The owner has not decided yet: ask again after `interval` seconds (RFC 8628)."],
-  ["slow_down", "You ask too often: wait five seconds longer between two tries, and as long as Retry-After says."],
-  ["expired_token", "The device’s code is too old. Begin again."],
-  ["temporarily_unavailable", "Too many asked at once. Try again later."],
-  ["server_error", "Something went wrong inside the gateway. Its log has more."],
+  ["unsupported_grant_type", "Only authorization codes, refresh tokens and device codes are supported."],
+  ["authorization_pending", "The user has not decided yet. Poll again after `interval` seconds (RFC 8628)."],
+  ["slow_down", "You poll too often. Increase the interval by five seconds, and wait for the time in Retry-After."],
+  ["expired_token", "The device code has expired. Start again."],
+  ["temporarily_unavailable", "Too many requests. Retry later."],
+  ["server_error", "An unexpected error in the gateway. Its log has details."],
 ];
 
-/** A page in words about each error of RFC 6749 and its relatives, for who makes a client. */
+/** Explains the errors of RFC 6749 and its extensions to client developers. */
 const oauthErrorsPage = pageOf(
   "OAuth errors",
   html`<div>
         <h1>OAuth errors</h1>
-        <p class="lead">What a client was told, and what its maker can do about it.</p>
+        <p class="lead">Error codes returned to clients, and how to fix them.</p>
       </div>
       <dl class="panel facts wide">${errors.map(
         ([error, words]) => html`<div id="${error}"><dt><code>${error}</code></dt><dd>${words}</dd></div>`,

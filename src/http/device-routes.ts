@@ -15,10 +15,10 @@ export interface DeviceRoutesDeps extends Pick<DecidingDeps, "accounts"> {
   readonly oauth: Pick<OAuth, "decideDevice" | "describeDevice">;
 }
 
-/** Longer than any code; what is longer is none. */
+/** Longer than any code. */
 const maxCodeLength = 40;
 
-/** One request for the page of a device. */
+/** A request to the device page. */
 interface DeviceVisit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -36,7 +36,7 @@ export function addDeviceRoutes(
   app.route({
     method: "GET",
     url: oauthPaths.device,
-    // Looking gives nothing away that deciding would not, and any page can make a browser look: only a decision counts as a try.
+    // Only decisions count as attempts: viewing reveals nothing more, and any page can make a browser open this one.
     config: { access: "public", limit: "userCodePage" },
     schema: { hide: true, querystring: deviceDecisionFormSchema.pick({ user_code: true }) },
     handler: async (request, reply) => {
@@ -55,11 +55,11 @@ export function addDeviceRoutes(
     schema: {
       operationId: "decideDevice",
       tags: ["oauth"],
-      summary: "Allows or denies a device that shows a code (RFC 8628).",
-      description: "Whoever may decide on a request for authorization may decide on a device.",
+      summary: "Allows or denies a device code (RFC 8628).",
+      description: "For the same callers as authorization decisions.",
       body: deviceDecisionFormSchema,
       bodyType: "application/x-www-form-urlencoded",
-      response: { 204: z.undefined().describe("Decided; browsers get a page") },
+      response: { 204: z.undefined().describe("Decided. Browsers get a page") },
     },
     handler: async (request, reply) => {
       const { action, user_code, scope, [decisionKeyField]: key } = request.body;
@@ -71,7 +71,7 @@ export function addDeviceRoutes(
       const visit = { request, reply, deciding, principal, userCode };
       const ticked = tickedScopes(request.body);
       if (action !== "allow" && action !== "deny") {
-        throw new PosternError("invalid_request", "The field `action` is neither `allow` nor `deny`.");
+        throw new PosternError("invalid_request", "`action` must be `allow` or `deny`.");
       }
       if (action === "allow" && ticked?.length === 0) return showDevice(deps, visit, true);
       return decide(deps, visit, { action, chosen: ticked ?? namedScopes(scope) });
@@ -114,7 +114,7 @@ async function showDevice(
   }
 }
 
-/** Another try, where the code was wrong. */
+/** Shows the form again if the code was wrong. */
 function wrongCode(
   error: unknown,
   { request, reply, userCode }: Pick<DeviceVisit, "request" | "reply" | "userCode">,
@@ -123,7 +123,7 @@ function wrongCode(
   return sendPage(reply, 400, codePage({ userCode, wrong: error.message }));
 }
 
-/** As the authorization server knows it: case, spaces and dashes are for people. */
+/** The code in the authorization server's form. */
 function codeOf(typed = ""): string {
   return typed
     .toUpperCase()
@@ -131,28 +131,25 @@ function codeOf(typed = ""): string {
     .slice(0, maxCodeLength);
 }
 
-/** What is allowed when no scope is named: what acts without asking has to be named. */
+/** The default scopes: `coding:drive` must be requested explicitly. */
 function allButDrive({ scopes }: AuthorizationRequest): readonly Scope[] {
   return scopes.map(({ scope }) => scope).filter((scope) => scope !== "coding:drive");
 }
 
-/** @returns null when it was left out @throws PosternError `invalid_request` for what no app can be given */
+/** @returns null if omitted @throws PosternError `invalid_request` for scopes that apps cannot be granted */
 function namedScopes(field: string | undefined): readonly Scope[] | null {
   if (field === undefined) return null;
   const words = field.split(" ").filter((word) => word !== "");
   const unknown = words.find((word) => !isAppScope(word));
   if (unknown === undefined) return words.filter(isAppScope);
-  throw new PosternError(
-    "invalid_request",
-    `The field \`scope\` holds a word that is none of ${appScopes.join(", ")}.`,
-  );
+  throw new PosternError("invalid_request", `\`scope\` contains an unknown scope. Supported: ${appScopes.join(", ")}.`);
 }
 
 function isAppScope(word: string): word is (typeof appScopes)[number] {
   return appScopes.some((scope) => scope === word);
 }
 
-/** The form for the code that a device shows. `wrong` says what is wrong with the previous code. */
+/** The form for a device code. `wrong` is the error of the previous code. */
 function codePage(before: { readonly userCode: string; readonly wrong: string | null }): Html {
   const { userCode, wrong } = before;
   const described = wrong === null ? null : html` aria-invalid="true" aria-describedby="wrong"`;
@@ -160,7 +157,7 @@ function codePage(before: { readonly userCode: string; readonly wrong: string | 
     "Connect a device",
     html`<div>
         <h1>Connect a device</h1>
-        <p class="lead">A terminal or another device shows a code. Type it here.</p>
+        <p class="lead">Enter the code shown on the other device or terminal.</p>
       </div>
       <form method="get" action="${oauthPaths.device}" autocomplete="off">
         ${wrong === null ? null : notice("danger", html`<span id="wrong">${wrong}</span>`)}
@@ -169,12 +166,12 @@ function codePage(before: { readonly userCode: string; readonly wrong: string | 
           <input id="user_code" name="user_code" value="${userCode}" required maxlength="40" autocapitalize="characters"
             autocomplete="one-time-code" spellcheck="false" autofocus${described} />
         </div>
-        <button class="button primary">Go on</button>
+        <button class="button primary">Continue</button>
       </form>`,
   );
 }
 
-/** The decision on a device that shows `userCode`. */
+/** The decision on a device code. */
 function devicePage(page: {
   readonly request: AuthorizationRequest;
   readonly userCode: string;
@@ -186,13 +183,13 @@ function devicePage(page: {
     "Connect a device",
     html`<div>
         <h1>Does the device show this code?</h1>
-        <p class="lead">On it, ${nameOfClient(request.client)} asks to use the coding agents on this machine, as you.</p>
+        <p class="lead">${nameOfClient(request.client)} requests access to the coding agents on this machine, as you.</p>
       </div>
       <p class="code">${grouped(userCode)}</p>
       <dl class="panel facts">${whoAsks(request)}</dl>
       ${notice(
         "lamp",
-        "Allow it only if you see this very code on a device of your own. Somebody who sent you the code or this address wants in themselves.",
+        "Allow it only if you see exactly this code on your own device. If someone sent you the code or this link, deny it.",
       )}
       ${decisionForm({ action: oauthPaths.device, fields: [["user_code", userCode]], request, way, noneTicked })}`,
   );
@@ -202,19 +199,19 @@ function devicePage(page: {
 function deviceDonePage(action: "allow" | "deny"): Html {
   const [title, words] =
     action === "allow"
-      ? ["The device is connected", "It goes on by itself in a few seconds. You can close this page."]
-      : ["The device was denied", "It is told so. You can close this page."];
+      ? ["The device is connected", "It continues automatically in a few seconds. You can close this page."]
+      : ["The device was denied", "It will be notified. You can close this page."];
   return pageOf(
     title,
     html`<div>
         <h1>${title}</h1>
         <p class="lead" role="status">${words}</p>
       </div>
-      <p><a class="button" href="/">To the sessions</a></p>`,
+      <p><a class="button" href="/">Sessions</a></p>`,
   );
 }
 
-/** As devices show it: in two halves. */
+/** Split in half, as devices show it. */
 function grouped(userCode: string): string {
   const half = userCode.length / 2;
   return userCode.length >= 6 && Number.isInteger(half)

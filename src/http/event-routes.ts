@@ -21,24 +21,24 @@ import { bodyMayBeMissing, type RouteModule, type RouteServer } from "./route-se
 
 export interface EventRoutesDeps {
   readonly stream: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
-  /** Every id of a session that the caller may see. @throws PosternError `session_not_found` */
+  /** All ids of a visible session. @throws PosternError `session_not_found` */
   readonly sessionIdsOf: (sessionId: string, principal: Principal, signal: AbortSignal) => Promise<readonly string[]>;
   readonly log: Log;
   readonly clock?: Clock;
   readonly maxStreams?: number;
 }
 
-// A reader that takes nothing for so long is gone, or as good as; it reads on from its last event when it comes back.
+// A client that reads nothing for this long is disconnected; it can continue from its last event.
 const stuckMs = 30_000;
-// Ours. Far more than a person's tools open, few enough to leave memory for others.
+// Far more than one user's tools open, few enough to limit memory.
 const defaultMaxStreams = 100;
 const retryMs = 1_000;
 
 const description = `Server-sent events: \`event\` is the kind, \`id\` the event's id, \`data\` the event as JSON. Send the last id as \`Last-Event-ID\` to
-go on from there: nothing is left out and nothing comes twice. When that event is no longer kept, \`event: reset\` comes first: read the
-state anew. An \`id\` alone is a place to go on from. Lines that begin with a colon keep the connection alive.`;
+continue without gaps or duplicates. If that event is no longer stored, \`event: reset\` comes first; read the state again. An \`id\`
+without data only marks a position. Lines that start with a colon keep the connection alive.`;
 
-/** `GET /api/coding/events`: what happens to sessions, as it happens. */
+/** `GET /api/coding/events`: the event stream. */
 export function eventRoutes(deps: EventRoutesDeps): RouteModule {
   const { clock = systemClock, maxStreams = defaultMaxStreams } = deps;
   let open = 0;
@@ -46,12 +46,12 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
     app.route({
       method: "GET",
       url: "/api/coding/events",
-      exposeHeadRoute: false, // its answer would never end, and has no body that could begin
+      exposeHeadRoute: false, // the response would never end
       config: { access: "coding:read" },
       schema: {
         operationId: "streamEvents",
         tags: ["events"],
-        summary: "What happens to sessions, as a stream of server-sent events.",
+        summary: "Streams session events as server-sent events.",
         description,
         querystring: eventsQuerySchema,
         answerType: "text/event-stream",
@@ -65,7 +65,7 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
         const signal = signalOf(reply);
         const sessionIds = sessionId === undefined ? null : await deps.sessionIdsOf(sessionId, principal, signal);
         if (open >= maxStreams) {
-          throw new PosternError("rate_limited", `${maxStreams} event streams are open, the most allowed. Close one.`);
+          throw new PosternError("rate_limited", `The maximum of ${maxStreams} event streams is open. Close one.`);
         }
         open += 1;
         try {
@@ -77,8 +77,8 @@ export function eventRoutes(deps: EventRoutesDeps): RouteModule {
           }
           raw.end();
         } catch (error) {
-          // The answer has begun, so it ends here. The reader reconnects with its last event.
-          deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "an event stream broke off");
+          // The response has started, so it can only be cut off. The client reconnects with its last event.
+          deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "event stream failed");
           reply.raw.destroy();
         } finally {
           open -= 1;
@@ -99,10 +99,10 @@ const tags = ["webhooks"];
 const params = z.object({ webhookId: textSchema(200) });
 const config = { access: "admin" } as const;
 
-const about = `Each event is sent as a POST with the event as JSON until the receiver answers 2xx, with growing pauses over about twenty hours, in
-order as far as the receiver allows; a repeat bears the same \`webhook-id\`. Requests are signed as https://www.standardwebhooks.com says.`;
+const about = `Each event is sent as a JSON POST request and retried with increasing delays for about twenty hours until the receiver returns 2xx.
+Retries keep their order where possible and use the same \`webhook-id\`. Requests are signed according to https://www.standardwebhooks.com.`;
 
-/** `/api/webhooks`: addresses that events are sent to. */
+/** `/api/webhooks`: URLs that receive events. */
 export function webhookRoutes({ webhooks }: { readonly webhooks: Webhooks }): RouteModule {
   return (server) => {
     addWebhookRoutes(server, webhooks);
@@ -118,7 +118,7 @@ function addWebhookRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks)
     schema: {
       operationId: "listWebhooks",
       tags,
-      summary: "The account's webhooks, without their secrets.",
+      summary: "Lists the account's webhooks, without their secrets.",
       response: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
     },
     handler: async (request) => ({ webhooks: [...(await webhooks.list(principalOf(request)))] }),
@@ -131,7 +131,7 @@ function addWebhookRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks)
     schema: {
       operationId: "addWebhook",
       tags,
-      summary: "Has events of sessions sent to a URL. The answer holds the secret, this one time.",
+      summary: "Adds a webhook that receives session events. The secret is returned only once.",
       description: about,
       body: addWebhookInputSchema,
       response: { 201: addedWebhookSchema },
@@ -146,7 +146,7 @@ function addWebhookRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks)
     schema: {
       operationId: "removeWebhook",
       tags,
-      summary: "Sends nothing more to it, also not what waits.",
+      summary: "Removes a webhook. Queued events are discarded.",
       params,
       response: { 204: z.undefined().describe("Removed") },
     },
@@ -163,7 +163,7 @@ function addWebhookRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks)
     schema: {
       operationId: "testWebhook",
       tags,
-      summary: "Sends a `webhook.test`, once, and says what came of it.",
+      summary: "Sends a `webhook.test` event once and returns the result.",
       params,
       response: { 200: attemptResultSchema },
     },
@@ -179,7 +179,7 @@ function addDeliveryRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks
     schema: {
       operationId: "listDeliveries",
       tags,
-      summary: "Events that were sent to it, wait for it, or were given up (`state=dead`), the newest first.",
+      summary: "Lists delivered, waiting and undeliverable (`state=dead`) events, newest first.",
       params,
       querystring: deliveriesQuerySchema,
       response: { 200: z.object({ deliveries: z.array(deliverySchema) }) },
@@ -196,7 +196,7 @@ function addDeliveryRoutes({ app, principalOf }: RouteServer, webhooks: Webhooks
     schema: {
       operationId: "retryDeliveries",
       tags,
-      summary: "Sends events again that were given up; a webhook that was disabled is enabled with it.",
+      summary: "Retries undeliverable events and enables the webhook if it was disabled.",
       params,
       body: retryDeliveriesInputSchema,
       response: { 200: z.object({ retried: z.int() }) },

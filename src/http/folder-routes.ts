@@ -16,7 +16,7 @@ import type { RouteModule } from "./route-server.ts";
 
 const tags = ["folders"];
 
-/** `/api/folders`: which directories agents may work in. */
+/** `/api/folders`: directories where agents can work. */
 export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
   const { folders } = deps;
   return ({ app }) => {
@@ -27,7 +27,7 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
       schema: {
         operationId: "listFolders",
         tags,
-        summary: "The registered folders. With none, agents may work in any directory.",
+        summary: "Lists registered folders. If there are none, agents can work in any directory.",
         response: { 200: z.object({ folders: z.array(folderSchema) }) },
       },
       handler: async () => ({ folders: [...(await folders.list())] }),
@@ -40,8 +40,8 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
       schema: {
         operationId: "addFolder",
         tags,
-        summary: "Registers a folder, or gives a registered one other scopes.",
-        description: "With the scope `coding` it is trusted: agents start in it without asking, and its own hooks run.",
+        summary: "Registers a folder, or changes the scopes of a registered one.",
+        description: "The scope `coding` marks it as trusted: agents start without a trust prompt, and its hooks run.",
         body: addFolderInputSchema,
         response: { 201: folderSchema },
       },
@@ -56,7 +56,7 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
       schema: {
         operationId: "removeFolder",
         tags,
-        summary: "Takes a folder off the list. The directory itself stays.",
+        summary: "Unregisters a folder. The directory itself is kept.",
         querystring: z.strictObject({ path: z.string().min(1).max(4096) }),
         response: { 200: folderSchema },
       },
@@ -71,7 +71,7 @@ interface PlaceRoutesDeps {
   readonly dirs: (principal: Principal) => Promise<SessionDirs>;
 }
 
-/** Where sessions work and could work. */
+/** Directories and branches for sessions. */
 export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): RouteModule {
   return ({ app, principalOf }) => {
     app.route({
@@ -81,10 +81,10 @@ export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): Rout
       schema: {
         operationId: "completePath",
         tags: ["folders"],
-        summary: "Directories that begin with a path that is being typed.",
+        summary: "Completes a partial directory path.",
         description:
-          "Registered folders with the scope `files` or `coding`, and what lies in them; with none registered any directory, for the " +
-          "owner. At most 100, sorted; hidden ones only when the last component begins with a dot. For the owner `~` is the home directory.",
+          "Returns up to 100 directories in registered folders with the scope `files` or `coding`, sorted. If no folders are registered, " +
+          "the owner can complete any directory. Hidden directories match only a leading dot. For the owner, `~` is the home directory.",
         querystring: completePathQuerySchema,
         response: { 200: completedPathsSchema },
       },
@@ -98,7 +98,7 @@ export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): Rout
       schema: {
         operationId: "listBranches",
         tags: ["coding"],
-        summary: "What the worktree of a new session in a directory can be made from.",
+        summary: "Lists the branches of a directory's repository, for new worktrees.",
         querystring: branchesQuerySchema,
         response: { 200: branchesSchema },
       },
@@ -112,7 +112,7 @@ export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): Rout
       schema: {
         operationId: "listDirs",
         tags: ["coding"],
-        summary: "The directories of all sessions, most recently used first.",
+        summary: "Lists the directories of all sessions, most recently used first.",
         response: { 200: sessionDirsSchema },
       },
       handler: async (request) => dirs(principalOf(request)),

@@ -12,7 +12,7 @@ import { html } from "./page-frame.ts";
 import { problemStatuses } from "./problem-response.ts";
 import type { RouteModule } from "./route-server.ts";
 
-/** The reference's page may load from and call this gateway only. It styles itself from script. */
+/** The API reference can load from and call only this gateway. Its script adds inline styles. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -34,7 +34,7 @@ const page = `<!doctype html>
     <title>Postern API</title>
   </head>
   <body>
-    <noscript>This page needs JavaScript. The same as a document: <a href="/openapi.json">/openapi.json</a></noscript>
+    <noscript>This page needs JavaScript. You can also read the document: <a href="/openapi.json">/openapi.json</a></noscript>
     <div id="app"></div>
     <script src="/docs/scalar.js"></script>
     <script src="/docs/start.js"></script>
@@ -42,7 +42,7 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** No font of the vendor, no telemetry, no assistant: they would leave this machine. */
+/** Vendor fonts, telemetry and the assistant are off: they would send requests to other machines. */
 const start = `Scalar.createApiReference("#app", ${JSON.stringify({
   url: "/openapi.json",
   withDefaultFonts: false,
@@ -56,7 +56,7 @@ const start = `Scalar.createApiReference("#app", ${JSON.stringify({
 
 function problemEntry(code: ProblemCode): string {
   const { meaning, remedy } = problemHelp[code];
-  // What our words quote is code.
+  // Text in backticks is code.
   const words = `Status ${problemStatuses[code]}. ${meaning} ${remedy}`.split("`").map((part, index) => {
     return index % 2 === 0 ? part : html`<code>${part}</code>`;
   });
@@ -73,7 +73,7 @@ const problemsPage = `<!doctype html>
   </head>
   <body>
     <h1>Problems</h1>
-    <p>Every error is a problem document (RFC 9457). Its <code>detail</code> says what went wrong and what to do.</p>
+    <p>Every error is a problem document (RFC 9457). Its <code>detail</code> says what happened and what to do next.</p>
     <dl>
 ${problemCodes.map(problemEntry).join("\n")}
     </dl>
@@ -83,7 +83,7 @@ ${problemCodes.map(problemEntry).join("\n")}
 
 const decompress = promisify(gunzip);
 
-/** `GET /docs`: a rendered reference of `/openapi.json`, all of it from this gateway. */
+/** `GET /docs`: the API reference, rendered from `/openapi.json`. */
 export const docsRoutes: RouteModule = ({ app }) => {
   const loadScript = createDocsScript();
   const serve = (url: string, type: string, content: string): void => {
@@ -118,15 +118,14 @@ export const docsRoutes: RouteModule = ({ app }) => {
   });
 };
 
-/** Far longer than it takes. */
 const loadTimeoutMs = 60_000;
 
-/** The script of the API reference, compressed with gzip. Loaded when it is first asked for, in a worker thread. */
+/** The gzip-compressed script of the API reference, loaded on first use in a worker thread. */
 function createDocsScript(): () => Promise<Buffer> {
   let script: Promise<Buffer> | undefined;
   return () => {
     script ??= load().catch((error: unknown) => {
-      script = undefined; // the next one who asks tries again
+      script = undefined; // the next request retries
       throw error;
     });
     return script;
@@ -145,7 +144,7 @@ async function load(): Promise<Buffer> {
   }
 }
 
-/** `GET /openapi.json`: the whole HTTP face as an OpenAPI 3.1 document, made when it is first asked for. */
+/** `GET /openapi.json`: the OpenAPI 3.1 document, built on first use. */
 export function openApiRoutes(options: { readonly version: string }): RouteModule {
   return ({ app, routes }) => {
     let document: Promise<Record<string, unknown>> | undefined;
@@ -162,7 +161,7 @@ export function openApiRoutes(options: { readonly version: string }): RouteModul
       schema: {
         operationId: "openApi",
         tags: ["gateway"],
-        summary: "This document.",
+        summary: "Returns this document.",
         response: { 200: z.looseObject({}) },
       },
       onSend: tagOrNotModified,
@@ -173,9 +172,8 @@ export function openApiRoutes(options: { readonly version: string }): RouteModul
 
 const manifestSchema = z.looseObject({}).meta({ id: "Manifest" });
 
-/** `GET /manifest`: what a caller (mostly an LLM's host) can use here. */
+/** `GET /manifest`: the tools, folders and agents that a caller (usually an LLM host) can use. */
 export function manifestRoutes(deps: {
-  /** Makes the manifest for this caller. */
   readonly manifest: (principal: Principal) => Promise<z.infer<typeof manifestSchema>>;
 }): RouteModule {
   return ({ app, principalOf }) => {
@@ -186,8 +184,8 @@ export function manifestRoutes(deps: {
       schema: {
         operationId: "manifest",
         tags: ["gateway"],
-        summary: "The tools, folders and agents that a caller can use.",
-        description: "Carries an `ETag`; with `If-None-Match` an unchanged manifest is answered with 304.",
+        summary: "Returns the tools, folders and agents that you can use.",
+        description: "Supports `ETag` and `If-None-Match`.",
         response: { 200: manifestSchema },
       },
       onSend: tagOrNotModified,
@@ -196,15 +194,15 @@ export function manifestRoutes(deps: {
   };
 }
 
-/** What the gateway needs to do its work; each call rejects when that does not answer. */
+/** The gateway's dependencies. Each call rejects if the dependency is unavailable. */
 export interface ReadyParts {
   readonly store: () => Promise<unknown>;
   readonly terminalHost: () => Promise<unknown>;
 }
 
-/** A part that takes longer to answer is not available. */
+/** A dependency that takes longer is unavailable. */
 const deadlineMs = 2_000;
-/** One look serves everyone who asks within this time: the route is public. */
+/** Results are cached this long, because the route is public. */
 const freshMs = 1_000;
 
 const partSchema = z.enum(["ok", "unavailable"]);
@@ -217,7 +215,7 @@ const readySchema = z.object({
 type Part = z.infer<typeof partSchema>;
 type Readiness = z.infer<typeof readySchema>;
 
-/** `GET /healthz`: whether the process answers, and nothing else about it. */
+/** `GET /healthz`: liveness. */
 export const healthRoutes: RouteModule = ({ app }) => {
   app.route({
     method: "GET",
@@ -226,15 +224,15 @@ export const healthRoutes: RouteModule = ({ app }) => {
     schema: {
       operationId: "health",
       tags: ["gateway"],
-      summary: "Whether the gateway's process answers.",
-      description: "Liveness. Says nothing about the store or the terminals: see `/readyz`.",
+      summary: "Liveness check.",
+      description: "Returns 200 while the gateway's process responds. For the store and the terminals, see `/readyz`.",
       response: { 200: z.object({ status: z.literal("ok") }) },
     },
     handler: async () => ({ status: "ok" as const }),
   });
 };
 
-/** `GET /readyz`: whether the gateway can do its work. */
+/** `GET /readyz`: readiness. */
 export const readyRoutes =
   (parts: ReadyParts, clock: Clock = systemClock): RouteModule =>
   ({ app }) => {
@@ -245,7 +243,7 @@ export const readyRoutes =
       const cancel = clock.after(deadlineMs, () => late.resolve("unavailable"));
       const asked = ask().then(
         (): Part => "ok",
-        (): Part => "unavailable", // the part logs why
+        (): Part => "unavailable", // the dependency logs the reason
       );
       return Promise.race([asked, late.promise]).finally(cancel);
     }
@@ -263,8 +261,8 @@ export const readyRoutes =
       schema: {
         operationId: "ready",
         tags: ["gateway"],
-        summary: "Whether the gateway can serve requests: its store and its terminal host answer.",
-        description: "Readiness. Each part has two seconds to answer; the answer can be one second old.",
+        summary: "Readiness check of the store and the terminal host.",
+        description: "Each part has two seconds to respond. The result can be one second old.",
         response: { 200: readySchema, 503: readySchema },
       },
       handler: async (_request, reply) => {

@@ -16,12 +16,12 @@ const tags = ["memory"];
 const config = { access: "logs:write" } as const;
 const params = z.strictObject({ logId: logIdSchema });
 
-const about = `Deletes the entry with everything that only it said, in one transaction, and counts the rows that went; what another entry says too
-stays. On SQLite nothing of it is in the store's file afterwards; while a reader is in the way, \`message\` says that this is pending. Of calls at the
-same time one is answered with 200. Errors: \`unauthenticated\`, \`insufficient_scope\`, \`unsupported_media_type\`, \`invalid_request\`, \`id_mismatch\`
-when the body names another entry than the path, \`log_not_found\` for what is not there and what is not yours.`;
+const about = `Deletes the entry and everything that only this entry states, in one transaction, and returns the number of deleted rows. Facts that
+other entries also state are kept. With SQLite, the data is also erased from the database file; if a reader blocks this, \`message\` says that
+it is pending. Of concurrent calls, one returns 200. Errors: \`unauthenticated\`, \`insufficient_scope\`, \`unsupported_media_type\`,
+\`invalid_request\`, \`id_mismatch\` if the ids in body and path differ, \`log_not_found\` if the entry does not exist or belongs to another account.`;
 
-/** How log entries are forgotten. */
+/** Deletion of memory entries. */
 export function addLogDeletionRoutes(server: RouteServer, logs: Logs): void {
   addPreviewRoute(server, logs);
   addDeleteRoutes(server, logs);
@@ -36,7 +36,7 @@ function addPreviewRoute({ app, principalOf }: RouteServer, logs: Logs): void {
     schema: {
       operationId: "previewLogDeletion",
       tags,
-      summary: "What deleting an entry would remove now, and what would stay because others say it too.",
+      summary: "Returns what deleting an entry would remove, and what other entries keep.",
       description: "Errors: `log_not_found`.",
       params,
       response: { 200: deletionPreviewSchema },
@@ -45,7 +45,7 @@ function addPreviewRoute({ app, principalOf }: RouteServer, logs: Logs): void {
   });
 }
 
-/** The seed's route, and the same for who is behind a proxy that takes the body of a DELETE away. */
+/** DELETE, and a POST route for clients behind a proxy that strips the body of DELETE requests. */
 function addDeleteRoutes({ app, originOf, principalOf }: RouteServer, logs: Logs): void {
   const ways = [
     { method: "DELETE", url: "/api/v1/logs/:logId", operationId: "deleteLog", more: "" },
@@ -53,7 +53,7 @@ function addDeleteRoutes({ app, originOf, principalOf }: RouteServer, logs: Logs
       method: "POST",
       url: "/api/v1/logs/:logId/delete",
       operationId: "deleteLogByPost",
-      more: " For callers behind a proxy that takes the body of a DELETE away.",
+      more: " Use it behind proxies that strip the body of DELETE requests.",
     },
   ] as const;
   for (const { method, url, operationId, more } of ways) {
@@ -64,7 +64,7 @@ function addDeleteRoutes({ app, originOf, principalOf }: RouteServer, logs: Logs
       schema: {
         operationId,
         tags,
-        summary: `Deletes a log entry with the records derived from it, for good.${more}`,
+        summary: `Permanently deletes a memory entry and everything extracted from it.${more}`,
         description: about,
         params,
         body: deleteLogInputSchema,
@@ -74,13 +74,13 @@ function addDeleteRoutes({ app, originOf, principalOf }: RouteServer, logs: Logs
         if (body !== undefined) return;
         throw new PosternError(
           "invalid_request",
-          'The body is missing: {"id": "<the entry\'s id>"}. Where something on the way takes it away, use POST /api/v1/logs/<id>/delete.',
+          'The body is missing. Send {"id": "<entry id>"}. If a proxy strips it, use POST /api/v1/logs/<id>/delete.',
         );
       },
       handler: async (request) => {
         const { logId } = request.params;
         if (request.body.id !== logId) {
-          throw new PosternError("id_mismatch", "The body names another log entry than the path. Nothing was deleted.");
+          throw new PosternError("id_mismatch", "The ids in the body and the path differ. Nothing was deleted.");
         }
         const principal = principalOf(request);
         return logs.delete(principal, logId, deletionOrigin(principal, originOf(request)));
@@ -97,13 +97,13 @@ function addDeleteSessionRoute({ app, originOf, principalOf }: RouteServer, logs
     schema: {
       operationId: "deleteSessionLogs",
       tags,
-      summary: "Deletes all log entries of a session, for good, in one transaction.",
+      summary: "Permanently deletes all memory entries of a session in one transaction.",
       description:
-        "The agent's transcript stays; its turns are not recorded again until somebody asks for it. Errors: `invalid_request` without " +
-        "`confirm=true`, `log_not_found` when there is no entry of it.",
+        "The agent's transcript is kept. Its turns are recorded again only on request. Errors: `invalid_request` without " +
+        "`confirm=true`, `log_not_found` if the session has no entries.",
       querystring: z.strictObject({
         sessionId: logSessionIdSchema,
-        confirm: z.literal("true", { error: "This cannot be undone. Say `confirm=true`." }),
+        confirm: z.literal("true", { error: "This cannot be undone. Send `confirm=true`." }),
       }),
       response: { 200: sessionLogDeletionSchema },
     },
@@ -114,7 +114,7 @@ function addDeleteSessionRoute({ app, originOf, principalOf }: RouteServer, logs
   });
 }
 
-/** What the audit keeps of who deleted. */
+/** The caller, as recorded in the audit log. */
 function deletionOrigin(principal: Principal, from: AuditOrigin): DeletionOrigin {
   const { app, browserSessionId, kind, tokenId } = principal;
   const credential = app?.appId ?? (kind === "jwt" ? null : (tokenId ?? browserSessionId));

@@ -25,22 +25,22 @@ import { requireAll } from "./route-server.ts";
 
 const tags = ["memory"];
 const params = z.strictObject({ logId: logIdSchema });
-/** As long as UUIDs and hashes are, with room; visible ASCII, as a header holds it. */
+/** Room for UUIDs and hashes; visible ASCII, because it is a header. */
 const submitHeaders = z.object({
   "idempotency-key": z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/)
     .optional()
-    .describe("The same entry with the same key is remembered once; the answer is then of the entry that is there."),
+    .describe("Retries with the same key and entry return the existing entry."),
 });
 
 export interface LogRoutesDeps {
   readonly logs: Logs;
-  /** Remembers a session on request. @throws PosternError `session_not_found` */
+  /** Saves a session to memory. @throws PosternError `session_not_found` */
   readonly record: (sessionId: string, principal: Principal, signal: AbortSignal) => Promise<Recorded>;
 }
 
-/** `/api/v1/…`: what is remembered of sessions, and how it is forgotten. @see the seed, `DELETE /api/v1/logs/{logId}`; the others are ours */
+/** `/api/v1/…`: memory. */
 export function logRoutes({ logs, record }: LogRoutesDeps): RouteModule {
   return (server) => {
     addSubmitRoute(server, logs);
@@ -59,11 +59,11 @@ function addSubmitRoute({ app, principalOf }: RouteServer, logs: Logs): void {
     schema: {
       operationId: "submitLog",
       tags,
-      summary: "Remembers a text or turns, with what follows from them.",
+      summary: "Saves text or turns to memory and extracts facts from them.",
       description:
-        "Things that look like keys are masked before anything is kept. A line that begins with `Decision:` or `Remember:` becomes a fact. " +
-        "201, or 202 while a model still looks for more in it (`status` is `pending`). Errors: `invalid_request`, `dir_not_allowed` and " +
-        "`dir_not_found` for its `dir`, `idempotency_conflict` for another entry with a key that was used.",
+        "Text that looks like a secret is masked before it is stored. Lines that start with `Decision:` or `Remember:` become facts. " +
+        "Returns 201, or 202 with the `status` `pending` while a model extracts more facts. Errors: `invalid_request`, `dir_not_allowed` " +
+        "and `dir_not_found` for `dir`, `idempotency_conflict` if the key was used for another entry.",
       headers: submitHeaders,
       body: submitLogInputSchema,
       response: { 201: logEntrySchema, 202: logEntrySchema },
@@ -87,9 +87,9 @@ function addReadRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
     schema: {
       operationId: "listLogs",
       tags,
-      summary: "The account's log entries, the newest first.",
+      summary: "Lists the account's memory entries, newest first.",
       description:
-        "Titles are untrusted: they come from transcripts and callers. Errors: `invalid_request`, for a cursor too.",
+        "Titles are untrusted: they come from transcripts and callers. Errors: `invalid_request`, also for an invalid cursor.",
       querystring: listLogsInputSchema.extend({ limit: limitInQuery(50) }),
       response: { 200: logPageSchema },
     },
@@ -103,8 +103,8 @@ function addReadRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
     schema: {
       operationId: "readLog",
       tags,
-      summary: "A log entry with what was derived from it.",
-      description: "What it says is untrusted: it comes from transcripts and callers. Errors: `log_not_found`.",
+      summary: "Returns a memory entry with its facts and entities.",
+      description: "Its content is untrusted: it comes from transcripts and callers. Errors: `log_not_found`.",
       params,
       response: { 200: logDetailSchema },
     },
@@ -120,10 +120,10 @@ function addRecordRoute({ app, principalOf, signalOf }: RouteServer, record: Log
     schema: {
       operationId: "recordSession",
       tags,
-      summary: "Remembers a session's turns now, whatever the setting is.",
+      summary: "Saves a session's turns to memory now, regardless of the setting.",
       description:
-        "Each turn is remembered once. What was deleted is remembered again, as somebody asks for it. Needs the scope `coding:read` too: " +
-        "it reads the session. Errors: `session_not_found`, `transcript_unreadable`, `rate_limited`.",
+        "Each turn is saved once. Turns that were deleted are saved again. Also needs the scope `coding:read`. Errors: " +
+        "`session_not_found`, `transcript_unreadable`, `rate_limited`.",
       params: z.strictObject({ sessionId: logSessionIdSchema }),
       response: { 200: sessionRecordedSchema },
     },
@@ -138,12 +138,12 @@ function addRecordRoute({ app, principalOf, signalOf }: RouteServer, record: Log
 
 const config = { access: "logs:read" } as const;
 
-/** How many items a page holds, as a query says it: digits. */
+/** The page size in a query. */
 function limitInQuery(usual: number) {
-  return z.coerce.number().int().min(1).max(200).optional().describe(`${usual} by default.`);
+  return z.coerce.number().int().min(1).max(200).optional().describe(`Defaults to ${usual}.`);
 }
 
-/** `/api/v1/search`, `/api/v1/facts`, `/api/v1/entities`: questions to the memory. */
+/** `/api/v1/search`, `/api/v1/facts`, `/api/v1/entities` */
 function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
   app.route({
     method: "GET",
@@ -152,10 +152,10 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
     schema: {
       operationId: "searchLogs",
       tags,
-      summary: "Log entries in which all words occur, the best first.",
+      summary: "Searches memory for entries that contain all words, best match first.",
       description:
-        'Folded: case and accents do not count. `"Quoted words"` are a phrase; the last word is also the beginning of one. `source`, ' +
-        "`status` and `sessionId` leave only such entries. Snippets are untrusted. Errors: `invalid_request`.",
+        'Ignores case and accents. `"Quoted words"` match as a phrase; the last word also matches as a prefix. `source`, `status` and ' +
+        "`sessionId` filter the entries. Snippets are untrusted. Errors: `invalid_request`.",
       querystring: searchLogsInputSchema.extend({ limit: limitInQuery(20) }),
       response: { 200: logSearchSchema },
     },
@@ -169,11 +169,11 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
     schema: {
       operationId: "findFacts",
       tags,
-      summary: "Facts, with the time that each holds, the newest first.",
+      summary: "Lists facts with their period of validity, newest first.",
       description:
-        "`asOf` asks what held at a time, `knownAt` what was known then. Of `current_branch`, `last_exit` and `status` a subject has one " +
-        "at a time: a fact ends where the next one begins. Keys and values are untrusted. Errors: `invalid_request`, for a cursor and an " +
-        "entity that cannot be read too.",
+        "`asOf` returns the facts that were current at a time, `knownAt` those that were known then. `current_branch`, `last_exit` and " +
+        "`status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, also for an invalid " +
+        "cursor or entity.",
       querystring: factsInputSchema.extend({ limit: limitInQuery(100) }),
       response: { 200: factPageSchema },
     },
@@ -187,8 +187,8 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
     schema: {
       operationId: "listEntities",
       tags,
-      summary: "The things that facts speak of: files, commands, branches, decisions and others.",
-      description: "Keys are untrusted. Errors: `invalid_request`, for a cursor too.",
+      summary: "Lists entities in facts: files, commands, branches, decisions and others.",
+      description: "Keys are untrusted. Errors: `invalid_request`, also for an invalid cursor.",
       querystring: entitiesInputSchema.extend({ limit: limitInQuery(50) }),
       response: { 200: entityPageSchema },
     },
@@ -202,9 +202,9 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
     schema: {
       operationId: "entityTimeline",
       tags,
-      summary: "Every fact about a thing, as subject or object, the newest first.",
+      summary: "Lists every fact about an entity, as subject or object, newest first.",
       description:
-        "Of a thing that is not there it is empty. Keys and values are untrusted. Errors: `invalid_request`, for a cursor too.",
+        "Empty for an unknown entity. Keys and values are untrusted. Errors: `invalid_request`, also for an invalid cursor.",
       params: z.strictObject({ entityId: textSchema(200) }),
       querystring: timelineInputSchema.extend({ limit: limitInQuery(100) }),
       response: { 200: factPageSchema },

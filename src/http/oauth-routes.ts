@@ -13,17 +13,16 @@ import { textSchema } from "../wire/text.ts";
 import type { LimitName } from "./route-limits.ts";
 import type { HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 
-/** What the protocol's routes need. */
 export interface OAuthRoutesDeps {
   readonly oauth: Pick<OAuth, "handle" | "keySet" | "metadata" | "protectedResource">;
-  /** The gateway's own address. */
+  /** The gateway's base URL. */
   readonly baseUrl: () => string;
 }
 
-/** Far more than any request of the protocol has; the library stops a little before. */
+/** Far more than any request of the protocol; the library's own limit is slightly lower. */
 const maxBodyBytes = 64 * 1024;
 
-/** Clients may be pages of any origin: nothing here trusts a cookie, and none is asked for. */
+/** Clients can be pages of any origin: these routes ignore cookies. */
 const openToPages = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "www-authenticate, retry-after",
@@ -32,7 +31,7 @@ const openToPages = {
 
 const preflightSeconds = 3_600;
 
-/** Routes of the protocol that clients post to, with the limit that each counts against. */
+/** POST routes of the protocol with their rate limits. */
 const posted: readonly (readonly [path: string, limit: LimitName])[] = [
   [oauthPaths.token, "token"],
   [oauthPaths.revocation, "revocation"],
@@ -41,7 +40,7 @@ const posted: readonly (readonly [path: string, limit: LimitName])[] = [
   [oauthPaths.deviceAuthorization, "deviceAuthorization"],
 ];
 
-/** The authorization server's own routes for its clients. Their bodies are its to read, and its answers are RFC 6749's. */
+/** The authorization server's routes for clients. The library reads their bodies, and errors follow RFC 6749. */
 export function oauthRoutes(deps: OAuthRoutesDeps): RouteModule {
   return (server) => {
     void server.app.register(async (app: HttpApp) => {
@@ -80,13 +79,13 @@ function addProtocolRoute(
   });
 }
 
-/** As RFC 6749 section 5.2 has it. */
+/** RFC 6749 section 5.2. */
 const tooLong = {
   error: "invalid_request",
   error_description: `The body is larger than ${maxBodyBytes / 1024} KB.`,
 } as const;
 
-/** What does not say so itself is cut off by its reader. */
+/** Bodies without a length are cut off while reading. */
 function saysTooLong({ headers }: FastifyRequest): boolean {
   return Number(headers["content-length"] ?? 0) > maxBodyBytes;
 }
@@ -115,14 +114,14 @@ function addPreflight(app: HttpApp, { method, path }: { readonly method: string;
   });
 }
 
-/** RFC 8414; also at the address that OpenID Connect clients look at, and with the path that RFC 8414 section 3.1 puts behind. */
+/** RFC 8414; with a path in the base URL, also at the path of section 3.1. */
 function addMetadata(app: HttpApp, { oauth, baseUrl }: OAuthRoutesDeps): void {
   const basePath = new URL(baseUrl()).pathname.replace(/\/+$/, "");
   const paths = [oauthPaths.metadata, ...(basePath === "" ? [] : [`${oauthPaths.metadata}${basePath}`])];
   for (const path of paths) addDocument(app, { path, describe: () => oauth.metadata() });
 }
 
-/** RFC 9728: of the API at the root, and of `/mcp` at the path that section 3.1 puts behind. */
+/** RFC 9728: of the API at the root, and of `/mcp` at the path of section 3.1. */
 function addProtectedResources(
   app: HttpApp,
   { oauth, baseUrl, server }: OAuthRoutesDeps & { readonly server: RouteServer },
@@ -130,7 +129,7 @@ function addProtectedResources(
   for (const suffix of ["", oauthPaths.mcp]) {
     addDocument(app, {
       path: `${oauthPaths.protectedResource}${suffix}`,
-      // A client compares it with the address that it was given, which names one of ours.
+      // Clients compare it with the address they were given.
       describe: (request) => oauth.protectedResource(`${server.ownOriginOf(request) ?? baseUrl()}${suffix}`),
     });
   }
@@ -161,7 +160,7 @@ function addDocument(
 const tags = ["oauth"];
 const config = { access: "admin" } as const;
 
-/** `/api/oauth/clients`: the clients that may ask to be let in. */
+/** `/api/oauth/clients`: clients that can request authorization. */
 export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonly audit: Audit }): RouteModule {
   const { clients, audit } = deps;
   return ({ app, actorOf }) => {
@@ -172,7 +171,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       schema: {
         operationId: "listOAuthClients",
         tags,
-        summary: "The clients that are known, however they came to be.",
+        summary: "Lists OAuth clients: registered, added and described by a document.",
         response: { 200: z.object({ clients: z.array(oauthClientSchema) }) },
       },
       handler: async () => ({ clients: [...(await clients.list())] }),
@@ -185,7 +184,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       schema: {
         operationId: "addOAuthClient",
         tags,
-        summary: "Adds a client. Its secret, if it gets one, is shown this one time.",
+        summary: "Adds an OAuth client. Its secret, if any, is returned only once.",
         body: addClientInputSchema,
         response: { 201: addedClientSchema },
       },
@@ -205,7 +204,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       schema: {
         operationId: "removeOAuthClient",
         tags,
-        summary: "Removes a client with all that it was given, at once.",
+        summary: "Removes a client and revokes everything it was granted, immediately.",
         params: z.strictObject({ clientId: textSchema(2_000) }),
         response: { 204: z.undefined().describe("Removed") },
       },
@@ -223,7 +222,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
 
 const own = { access: "own" } as const;
 
-/** `/api/oauth/apps`: the apps that the caller's account let in. */
+/** `/api/oauth/apps`: apps authorized by the caller's account. */
 export function appRoutes({ apps }: { readonly apps: Pick<OAuth["apps"], "list" | "disconnect"> }): RouteModule {
   return ({ app, actorOf, principalOf }) => {
     app.route({
@@ -233,7 +232,7 @@ export function appRoutes({ apps }: { readonly apps: Pick<OAuth["apps"], "list" 
       schema: {
         operationId: "listConnectedApps",
         tags,
-        summary: "The apps that the account let in, and what each may do; the one last used first.",
+        summary: "Lists authorized apps and their scopes, most recently used first.",
         response: { 200: z.object({ apps: z.array(connectedAppSchema) }) },
       },
       handler: async (request) => ({ apps: [...(await apps.list(principalOf(request).accountId))] }),
@@ -246,7 +245,7 @@ export function appRoutes({ apps }: { readonly apps: Pick<OAuth["apps"], "list" 
       schema: {
         operationId: "disconnectApp",
         tags,
-        summary: "Ends all that an app was given, at once; what it has open ends within five seconds.",
+        summary: "Revokes an app's access immediately. Its open connections close within five seconds.",
         params: z.strictObject({ appId: textSchema(200) }),
         response: { 204: z.undefined().describe("Disconnected") },
       },

@@ -8,19 +8,18 @@ const looseSchema = z.record(z.string(), z.unknown());
 type JsonObject = z.infer<typeof looseSchema>;
 type Io = "input" | "output";
 
-/** What the document says besides the routes. */
 export interface OpenApiOptions {
   readonly version: string;
   readonly routes: readonly KnownRoute[];
 }
 
-const description = `A private gate to the coding agents on your machine. Every call but the public ones carries a token:
-\`Authorization: Bearer <token>\`; \`postern token create\` makes one. Pages of a signed-in browser send their cookie and the header
-\`x-postern-key\` instead. Errors are problem documents (RFC 9457) whose \`code\` is from a closed list. Fields that are not in a schema are
-refused in requests; answers may gain fields.`;
+const description = `Self-hosted remote control for your coding agents. All routes except the public ones require a token:
+\`Authorization: Bearer <token>\`. Create one with \`postern token create\`. Pages of a signed-in browser send their cookie and the header
+\`x-postern-key\` instead. Errors are problem documents (RFC 9457) with a \`code\` from a closed list. Requests with unknown fields are
+rejected; responses can gain fields.`;
 
 /**
- * The OpenAPI document, from the very schemas that validate.
+ * The OpenAPI document, generated from the schemas that validate requests and responses.
  *
  * @see https://spec.openapis.org/oas/v3.1.0
  */
@@ -72,8 +71,8 @@ function operation({ access, schema }: KnownRoute, components: Components): Json
         }),
     responses: {
       ...answers(schema, components),
-      "4XX": { description: "The caller's mistake; `code` says which.", content: problem },
-      "5XX": { description: "The gateway cannot do it now.", content: problem },
+      "4XX": { description: "Client error. See `code`.", content: problem },
+      "5XX": { description: "Server error.", content: problem },
     },
   };
 }
@@ -95,7 +94,7 @@ function parameters(
 function answers({ response, answerType = "application/json" }: FastifySchema, components: Components): JsonObject {
   const entries = Object.entries(response ?? {}).map(([status, schema]): [string, JsonObject] => {
     if (!(schema instanceof z.ZodType)) throw new Error("An answer without a zod schema cannot be documented.");
-    const words = schema.description ?? (status === "201" ? "Made" : "Done");
+    const words = schema.description ?? (status === "201" ? "Created" : "OK");
     if (schema instanceof z.ZodUndefined) return [status, { description: words }];
     const content = { [answerType]: { schema: components.schema(schema, "output") } };
     return [status, { description: words, content }];
@@ -116,7 +115,7 @@ interface Components {
 function createComponents(): Components {
   const named = new Map<string, JsonObject>();
 
-  /** @throws Error when one name stands for two different schemas, which a reader could not tell apart */
+  /** @throws Error if two different schemas have the same name */
   function name(id: string, schema: JsonObject): void {
     const before = named.get(id);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(schema)) {
@@ -145,14 +144,14 @@ function toJson(schema: z.ZodType, io: Io): JsonObject {
     target: "draft-2020-12",
     io,
     override({ jsonSchema }) {
-      // Answers may gain fields; only requests are held to what is written.
+      // Responses may gain fields; only requests are strict.
       if (io === "output") delete jsonSchema.additionalProperties;
     },
   });
   return toJsonObject(json);
 }
 
-/** As it will be sent, with the places of references as OpenAPI has them. */
+/** Plain JSON, with references in OpenAPI's form. */
 function toJsonObject(value: unknown): JsonObject {
   const text = JSON.stringify(value).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/');
   return looseSchema.parse(JSON.parse(text));

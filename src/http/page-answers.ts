@@ -25,7 +25,7 @@ export function sendPage(reply: FastifyReply, status: number, page: Html): Fasti
   return reply.code(status).headers(pageHeaders).type("text/html; charset=utf-8").send(page.markup);
 }
 
-/** Sends the browser on. Always 303: a 307 would hand the form, and the key in it, to the client (RFC 9700 section 4.12). */
+/** Redirects the browser. Always 303: a 307 would send the form and its key to the client (RFC 9700 section 4.12). */
 export function sendTo(reply: FastifyReply, location: string): FastifyReply {
   return reply
     .code(303)
@@ -33,22 +33,22 @@ export function sendTo(reply: FastifyReply, location: string): FastifyReply {
     .send();
 }
 
-/** Whether the client prefers a page to a problem document: browsers, and clients that do not say. */
+/** Whether the client prefers a page to a problem document. */
 export function prefersPage({ headers: { accept = "", authorization } }: FastifyRequest): boolean {
   if (accept.includes("text/html")) return true;
   return authorization === undefined && !accept.includes("json");
 }
 
-/** Leads to the sign-in, and from there back to `back`, a path of our own. */
+/** Redirects to the sign-in, which returns to the path `back`. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, back: string): FastifyReply {
-  // A strict cookie stays behind when a page of another site leads here. This page leads here too, and it is of this site.
+  // Browsers do not send strict cookies on navigation from another site. This page reloads the path from our own site.
   if (request.method === "GET" && request.headers["sec-fetch-site"] === "cross-site") {
     return sendPage(reply, 200, passingPage(back));
   }
   return sendTo(reply, signInAndBack(back));
 }
 
-/** The caller that decides; null when the browser was sent to the sign-in, or shown the way to it. Programs get an error. */
+/** The caller that decides; null if the browser was asked to sign in. Programs get an error. */
 export async function deciderOrSignIn(
   decider: Promise<Principal>,
   { request, reply, back }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly back: string },
@@ -59,9 +59,9 @@ export async function deciderOrSignIn(
     const { accept = "", authorization } = request.headers;
     const isPage = accept.includes("text/html") && authorization === undefined;
     if (isPage && isWrongKey(error)) {
-      const detail = "The key of this browser’s sign-in is missing or not the right one.";
-      const advice = html`Nothing was decided. <a href="${signInAndBack(back)}">Sign in again</a>, and you come back to the question.`;
-      void sendPage(reply, 403, mistakePage({ title: "This browser has to sign in again", detail, advice }));
+      const detail = "This browser’s key is missing or wrong.";
+      const advice = html`Nothing was decided. <a href="${signInAndBack(back)}">Sign in again</a> to return to the request.`;
+      void sendPage(reply, 403, mistakePage({ title: "Sign in again", detail, advice }));
       return null;
     }
     if (!isPage || !hasCode(error, "unauthenticated")) throw error;
@@ -70,7 +70,7 @@ export async function deciderOrSignIn(
   }
 }
 
-/** An error as a page, for who reads pages. The rest leaves through the one place for all errors. */
+/** Shows an error as a page in browsers. Other errors are passed on. */
 export function answerMistake(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { problem, headers } = toProblem(error, request.id);
   if (problem.status >= 500 || !prefersPage(request)) throw error;
@@ -79,29 +79,29 @@ export function answerMistake(error: FastifyError, request: FastifyRequest, repl
   return sendPage(reply.headers(headers), problem.status, page);
 }
 
-const startAgain = html`Nothing was decided. If you want to let an app in, start again from it; you may have to <a href="/sign-in">sign in</a> first.`;
+const startAgain = html`Nothing was decided. To authorize an app, start again from the app. If necessary, <a href="/sign-in">sign in</a> first.`;
 
 const words: Readonly<Partial<Record<ProblemCode, { readonly title: string; readonly advice: HtmlPart }>>> = {
   invalid_request: {
-    title: "This request cannot be answered",
+    title: "Invalid request",
     advice:
-      "Nothing was decided, and nobody was told. Start again from the app that led you here. If it happens again, its maker needs to know what stands above.",
+      "Nothing was decided. Start again from the app. If it happens again, send the message above to the app’s developer.",
   },
   unauthenticated: { title: "Not signed in", advice: startAgain },
-  origin_not_allowed: { title: "This did not come from the gateway’s own page", advice: startAgain },
+  origin_not_allowed: { title: "Request from another page", advice: startAgain },
   insufficient_scope: {
-    title: "This is not yours to give",
-    advice: "Nothing was decided. An account gives only what it holds itself.",
+    title: "Missing permission",
+    advice: "Nothing was decided. You can only grant scopes that your account has.",
   },
 };
 
 const missingPage = mistakePage({
-  title: "No such page",
-  detail: "There is nothing behind this address.",
-  advice: html`<a href="/">Go to the sessions</a>, or see <a href="/docs">what this gateway answers</a>.`,
+  title: "Page not found",
+  detail: "This page does not exist.",
+  advice: html`Go to <a href="/">sessions</a> or the <a href="/docs">API reference</a>.`,
 });
 
-/** Answers a person who mistyped an address, or followed an old link, with a page; null for programs, which get a problem document. */
+/** Sends browsers a page for unknown addresses; null for programs, which get a problem document. */
 export function answerVisitor(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
   const { accept = "", authorization } = request.headers;
   const isVisit = request.method === "GET" && accept.includes("text/html") && authorization === undefined;

@@ -1,4 +1,4 @@
-/** Where the files of these pages are. */
+/** Paths of the style sheet and script. */
 export const pageFiles = { style: "/oauth/page.css", script: "/oauth/page.js" } as const;
 
 /** A whole page around its content. */
@@ -34,7 +34,7 @@ const mark = html`<svg class="mark" aria-hidden="true" viewBox="0 0 24 24">
 
 const warningSign = html`<svg aria-hidden="true" viewBox="0 0 24 24"><path d="M12 3 2 20h20zM12 10v4m0 3v.01" /></svg>`;
 
-/** Something to heed. `id` and `hidden` for what the page's script shows later. */
+/** A notice. `id` and `hidden` are for notices that the page's script shows later. */
 export function notice(
   tone: "lamp" | "danger",
   content: HtmlPart,
@@ -45,12 +45,12 @@ export function notice(
   return html`<div class="notice ${tone}-notice"${name}${role}${hidden ? " hidden" : null}>${warningSign}<div>${content}</div></div>`;
 }
 
-/** What a stranger wrote, isolated so that its direction turns nothing around it. */
+/** Untrusted text, isolated so that its direction does not affect the text around it. */
 export function claimed(text: string, max?: number): Html {
   return html`<bdi>${claimedText(text, max)}</bdi>`;
 }
 
-/** A mistake that cannot be reported to the client, so the browser is not redirected. */
+/** An error that cannot be reported to the client by redirect. */
 export function mistakePage(mistake: {
   readonly title: string;
   readonly detail: string;
@@ -70,33 +70,33 @@ export function mistakePage(mistake: {
   );
 }
 
-/** An address that is longer is not come back to: a request's head ends at 16 KiB, and encoding makes it longer. */
+/** Longer paths are not returned to: a request's header is limited to 16 KiB, and encoding makes the path longer. */
 const maxReturnLength = 8_000;
 
-/** The sign-in, which leads back to `back`, a path of our own. */
+/** The sign-in page that returns to the path `back`. */
 export function signInAndBack(back: string): string {
   return back.length > maxReturnLength ? "/sign-in" : `/sign-in?to=${encodeURIComponent(back)}`;
 }
 
-/** A page that loads `path` itself: then the request is one of our own page, and the browser sends its strict cookie with it. */
+/** A page that loads `path` from our own site, so that the browser sends its strict cookie. */
 export function passingPage(path: string): Html {
   return pageOf(
     "One moment",
-    html`<p><a href="${path}">Go on</a></p>`,
+    html`<p><a href="${path}">Continue</a></p>`,
     html`
     <meta http-equiv="refresh" content="0;url=${path}" />`,
   );
 }
 
-/** Markup; what comes from outside was escaped on its way into it. Made by {@link html} alone. */
+/** Escaped markup, created only by {@link html}. */
 export interface Html {
   readonly markup: string;
 }
 
-/** What may stand in a place of {@link html}: text is escaped, null is nothing. */
+/** A value in {@link html}: text is escaped, null is empty. */
 export type HtmlPart = Html | string | null | readonly HtmlPart[];
 
-/** Markup with places. They stand in text and in quoted attributes, never in a script, a style or an attribute's name. */
+/** A markup template. Values can be in text and quoted attributes, never in scripts, styles or attribute names. */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   return { markup: strings.map((string, index) => string + textOf(parts[index] ?? null)).join("") };
 }
@@ -119,26 +119,26 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
 
-/** A stranger's name for itself is read at a glance: this many letters, as people count them. */
+/** Maximum length of an untrusted name, in graphemes. */
 const maxLetters = 60;
 
-/** More of it is not even looked at. */
+/** Longer text is cut before it is processed. */
 const maxLength = 2_000;
 
-/** Controls, marks that turn the direction of what follows, and invisible characters. U+2800 is a blank that counts as a sign. */
+/** Control, direction and invisible characters. U+2800 is a blank symbol. */
 const unseen = /[\p{C}\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 
-/** Piles of accents, which would climb over the lines above. */
+/** Stacked accents, which would cover the lines above. */
 const accents = /(\p{M}{2})\p{M}+/gu;
 
-/** Alphabets with letters that look like Latin ones. */
+/** Scripts with letters that look like Latin ones. */
 const lookAlikes = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}]/u;
 
 const latin = /\p{Script=Latin}/u;
 
 /**
- * Text that a stranger chose, such as a client's name, made fit to be shown in one line: without what is unseen, and short.
- * It still has to be isolated (`<bdi>`), because its letters may run from right to left.
+ * Untrusted text, such as a client's name, cleaned for one line: short and without invisible characters.
+ * It must still be isolated (`<bdi>`), because it can contain right-to-left text.
  */
 export function claimedText(text: string, max = maxLetters): string {
   const plain = text
@@ -157,7 +157,7 @@ export function claimedText(text: string, max = maxLetters): string {
         .trimEnd()}…`;
 }
 
-/** Whether a word mixes Latin letters with look-alikes: only a name that imitates another does. */
+/** Whether a word mixes Latin letters with look-alikes, which indicates an imitation. */
 export function mixesAlphabets(text: string): boolean {
   return text.split(/[^\p{L}\p{M}]+/u).some((word) => latin.test(word) && lookAlikes.test(word));
 }

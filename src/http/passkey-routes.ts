@@ -10,14 +10,14 @@ import type { RouteModule, RouteServer } from "./route-server.ts";
 
 export interface PasskeyRoutesDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "audit" | "passkeys">;
-  /** The gateway's address for people and browsers: passkeys are good there and nowhere else. */
+  /** The gateway's address in browsers. Passkeys work only there. */
   readonly baseUrl: () => string;
 }
 
 const tags = ["passkeys"];
 const own = { access: "own" } as const;
 
-/** Passkeys of the caller's account, and signing in with one. @see https://www.w3.org/TR/webauthn-3/ */
+/** Passkeys of the caller's account, and sign-in with a passkey. @see https://www.w3.org/TR/webauthn-3/ */
 export function passkeyRoutes(deps: PasskeyRoutesDeps): RouteModule {
   return (server) => {
     addRegistration(server, deps);
@@ -36,8 +36,8 @@ function addRegistration(server: RouteServer, deps: PasskeyRoutesDeps): void {
     schema: {
       operationId: "beginPasskeyRegistration",
       tags,
-      summary: "Begins to make a passkey: what a signed-in browser gives to `navigator.credentials.create`.",
-      description: "For pages at the gateway's own address. Browsers keep no passkeys for addresses of numbers.",
+      summary: "Starts creating a passkey. Returns the options for `navigator.credentials.create`.",
+      description: "For pages at the gateway's own address. Browsers do not support passkeys for IP addresses.",
       response: { 200: passkeyCeremonySchema },
     },
     handler: async (request) => {
@@ -53,7 +53,7 @@ function addRegistration(server: RouteServer, deps: PasskeyRoutesDeps): void {
     schema: {
       operationId: "addPasskey",
       tags,
-      summary: "Keeps the passkey that the browser made.",
+      summary: "Saves the passkey that the browser created.",
       body: addPasskeyInputSchema,
       response: { 201: passkeySchema },
     },
@@ -75,7 +75,7 @@ function addOwn({ app, actorOf, principalOf }: RouteServer, { accounts }: Passke
     schema: {
       operationId: "listPasskeys",
       tags,
-      summary: "The account's passkeys, the oldest first.",
+      summary: "Lists the account's passkeys, oldest first.",
       response: { 200: z.object({ passkeys: z.array(passkeySchema) }) },
     },
     handler: async (request) => ({ passkeys: [...(await accounts.passkeys.list(principalOf(request).accountId))] }),
@@ -88,7 +88,7 @@ function addOwn({ app, actorOf, principalOf }: RouteServer, { accounts }: Passke
     schema: {
       operationId: "removePasskey",
       tags,
-      summary: "Removes a passkey, at once. A browser that it signed in stays so until it is signed out.",
+      summary: "Removes a passkey immediately. Browsers that signed in with it stay signed in.",
       params: z.strictObject({ passkeyId: textSchema(1_500) }),
       response: { 204: z.undefined().describe("Removed") },
     },
@@ -112,8 +112,8 @@ function addSignIn(
     schema: {
       operationId: "beginPasskeySignIn",
       tags: ["sign-in"],
-      summary: "Begins to sign in with a passkey: what a browser gives to `navigator.credentials.get`.",
-      description: "For pages of the gateway itself, at its own address.",
+      summary: "Starts a sign-in with a passkey. Returns the options for `navigator.credentials.get`.",
+      description: "For pages at the gateway's own address.",
       response: { 200: passkeyCeremonySchema },
     },
     handler: async (request) => accounts.passkeys.beginSignIn({ pageOrigin: ownPageOf(request), baseUrl: baseUrl() }),
@@ -126,9 +126,9 @@ function addSignIn(
     schema: {
       operationId: "signInWithPasskey",
       tags: ["sign-in"],
-      summary: "Signs a browser in with the passkey's answer, as a sign-in link does.",
+      summary: "Signs in a browser with the passkey's response.",
       description:
-        "For pages of the gateway itself: the request must name their origin. Sets a cookie, which counts together with the key only.",
+        "For the gateway's own pages: the request must have their origin. Sets a cookie, which is valid only together with the key.",
       body: passkeyAnswerSchema,
       response: { 200: signedInSchema },
     },
@@ -143,7 +143,7 @@ function addSignIn(
   });
 }
 
-/** @throws PosternError `invalid_request` when it is no browser: a passkey is made by one, for its own person */
+/** @throws PosternError `invalid_request` if the caller is not a browser */
 async function ownerOf(
   request: FastifyRequest,
   { server, accounts }: PasskeyRoutesDeps & { readonly server: RouteServer },
@@ -151,7 +151,10 @@ async function ownerOf(
   const principal = server.principalOf(request);
   const { browserSessionId } = principal;
   if (browserSessionId === null) {
-    throw new PosternError("invalid_request", "Only a signed-in browser makes a passkey. Sign in with a link first.");
+    throw new PosternError(
+      "invalid_request",
+      "Only a signed-in browser can create a passkey. Sign in with a link first.",
+    );
   }
   return { account: await accounts.accountOf(principal), browserSessionId };
 }

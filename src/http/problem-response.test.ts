@@ -20,8 +20,8 @@ describe("a request", () => {
     expect(answer.body["errors"]).toEqual([
       { path: "text", message: expect.stringContaining("expected string") },
       { path: "more.depth", message: expect.stringContaining("expected number") },
-      { path: "more.extra", message: "There is no such field" },
-      { path: "txet", message: "There is no such field" },
+      { path: "more.extra", message: "Unknown field" },
+      { path: "txet", message: "Unknown field" },
     ]);
   });
 

@@ -59,7 +59,7 @@ export const problemStatuses = {
   gateway_stopping: 503,
 } satisfies Record<ProblemCode, number>;
 
-/** Codes of Fastify that a caller caused. Whatever is not here is a 500, however it is called. */
+/** Fastify's client errors. All others are a 500. */
 const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "too_large",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
@@ -68,37 +68,36 @@ const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: "invalid_request",
 };
 
-/** 5xx whose own words are meant for the caller; the others say nothing about the inside. */
+/** 5xx codes whose message is shown to the caller. The others reveal nothing. */
 const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "worktree_failed", "gateway_stopping"]);
 
 const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
   store_unavailable:
-    "The gateway cannot read or write its data: the store does not answer, or the disk is full or read-only. Try again later; the gateway's log has the reason.",
-  terminal_host_unavailable: "The process that keeps the terminals is not there. It is being started again.",
-  transcript_unreadable: "The session's transcript cannot be read at the moment. Try again.",
+    "The gateway cannot access its data: the database is unavailable, or the disk is full or read-only. Run `postern doctor`, then retry.",
+  terminal_host_unavailable: "The terminal host is not running. It is being restarted. Retry in a moment.",
+  transcript_unreadable: "The session's transcript cannot be read right now. Retry in a moment.",
 };
 
-/** How long a caller waits after a 429 or a stop, when the error does not say. */
+/** `Retry-After` of a 429 or a stop if the error has none. */
 const defaultRetryAfterMs = 1_000;
-/** A database server is back in seconds at best, and a full disk in minutes. */
+/** A database server returns in seconds at best, a full disk in minutes. */
 const storeRetryAfterMs = 5_000;
 
-/** An error, ready to be sent. */
+/** An error response. */
 export interface ProblemResponse {
   readonly problem: Problem;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Whether `code` is one of the closed list. */
 export function isProblemCode(code: string): code is ProblemCode {
   return Object.hasOwn(problemStatuses, code);
 }
 
 /**
- * The one place where an error gets its look.
+ * Converts an error to its response.
  *
- * @param requestId named in answers that say nothing else, so that the log's line can be found
- * @param request what the challenge of a 401 or 403 says beside the error
+ * @param requestId shown if the error's message is not, so that the log line can be found
+ * @param request for the challenge of a 401 or 403
  * @see RFC 9457
  */
 export function toProblem(
@@ -128,7 +127,7 @@ export function toProblem(
 
 function codeOf(error: unknown): ProblemCode {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return "internal_error";
-  if (isErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) return "store_unavailable"; // of any file of the state folder
+  if (isErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) return "store_unavailable"; // for any file in the state folder
   if (!(error instanceof PosternError)) return fastifyCodes[error.code] ?? "internal_error";
   return isProblemCode(error.code) ? error.code : "internal_error";
 }
@@ -144,7 +143,7 @@ function problemHead(code: ProblemCode): Pick<Problem, "type" | "title" | "statu
 }
 
 function inside(requestId: string): string {
-  return `Something went wrong inside the gateway. Its log has more under request ${requestId}.`;
+  return `Unexpected error in the gateway. Search its log for request ${requestId}.`;
 }
 
 function invalidBody(
@@ -154,16 +153,16 @@ function invalidBody(
     readonly params: Readonly<Record<string, unknown>>;
   }[],
 ): ProblemResponse {
-  const errors = issues.flatMap(({ instancePath, message = "Not valid", params }) => {
+  const errors = issues.flatMap(({ instancePath, message = "Invalid value", params }) => {
     const path = instancePath.split("/").filter((part) => part !== "");
     const unknownKeys = Array.isArray(params["keys"]) ? params["keys"] : [];
     if (unknownKeys.length === 0) return [{ path: path.join("."), message }];
-    return unknownKeys.map((key) => ({ path: [...path, String(key)].join("."), message: "There is no such field" }));
+    return unknownKeys.map((key) => ({ path: [...path, String(key)].join("."), message: "Unknown field" }));
   });
   const [first] = errors;
   const place = first === undefined || first.path === "" ? "" : `${first.path}: `;
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  const detail = `The request does not fit. ${place}${first?.message ?? "Not valid"}${more}`;
+  const detail = `Invalid request. ${place}${first?.message ?? "Invalid value"}${more}`;
   return { problem: { ...problemHead("invalid_request"), detail, errors }, headers: {} };
 }
 
@@ -172,20 +171,19 @@ function seconds(retryAfterMs: unknown): string {
   return String(Math.ceil(ms / 1_000));
 }
 
-/** Of a refused request what its challenge depends on. */
+/** The properties of a rejected request that its challenge depends on. */
 export interface ChallengedRequest {
-  /** The gateway's own origin, as the request names it; null where there is none, as on the owner's socket. */
+  /** The gateway's origin; null on the owner's socket. */
   readonly origin: string | null;
   readonly audience: Audience;
-  /** Without one, the challenge names no error. */
+  /** If false, the challenge names no error. */
   readonly showedToken: boolean;
 }
 
 /**
- * The value of `WWW-Authenticate`. It leads a client that knows nothing to the metadata of what it wanted to reach, and from there to the
- * authorization server.
+ * The value of `WWW-Authenticate`, with which a client discovers the resource metadata and the authorization server.
  *
- * @param refusal `error` of RFC 6750; `scope` is what would be enough. At `/mcp` the challenge of a client that is not signed in names the scopes to ask for.
+ * @param refusal `error` of RFC 6750; `scope` is the required scope. At `/mcp`, the challenge of an unauthenticated client names the default scopes.
  * @see RFC 6750 section 3, RFC 9728 section 5.1
  */
 export function challenge(

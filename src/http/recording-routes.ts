@@ -14,27 +14,26 @@ export interface RecordingRoutesDeps {
   readonly clock?: Clock;
 }
 
-// A reader that takes nothing for so long is gone, or as good as.
+// A client that reads nothing for this long is disconnected.
 const stuckMs = 60_000;
-// Ours. Each reads a file and holds less than a megabyte; a screen of the past takes more, one after the other.
+// Each reads a file and holds less than 1 MB. Screens in the past need more memory and are built one at a time.
 const maxPlaying = 20;
 
 const params = z.object({ sessionId: textSchema(200) });
 const tags = ["coding"];
 
-const description = `An asciicast, version 2: a line of JSON as its head, then a line \`[seconds, "o", text]\` for each output and
-\`[seconds, "r", "COLSxROWS"]\` for each new size of the terminal, with the seconds since the first moment that is recorded. \`from\` begins
-later, with the screen of that moment. Each time that the agent was resumed begins with an empty terminal. What reaches out of a terminal
-(clipboard, files, questions to it) is left out. Of a live session it ends with what came until now.`;
+const description = `An asciicast, version 2: a JSON header line, then a line \`[seconds, "o", text]\` for each output and
+\`[seconds, "r", "COLSxROWS"]\` for each resize, in seconds since the start of the recording. With \`from\`, it starts with the screen at
+that moment. Each resume of the agent starts with an empty terminal. Sequences that reach outside the terminal (clipboard, files, queries)
+are removed. For a live session, it ends with the latest output.`;
 
-const forgetDescription = `Recordings of its terminals, what its hooks told, its title, prompts that waited, what waited in chats, and
-the text by which it was found. With the embedded store nothing that was said in the session is in any file of the state folder afterwards, but for what the
-memory recorded (\`DELETE /api/v1/logs?sessionId=\` deletes that), or \`pending\` says that it will be so by itself: when a reader of a file
-lets go of it, when there is room, or after the next start. PostgreSQL promises only that the rows are gone. The session is still listed,
-without a title, for the agent's own transcript stays: what was said until now is not read from it into the search again, what is said
-after that is. When it is resumed, its agent shows the old conversation in its terminal, which is recorded: forget it again afterwards.`;
+const forgetDescription = `Deletes the recordings of its terminals, hook data, title, queued prompts, queued chat messages and search text. With SQLite, no text
+of the session remains in the state folder afterwards, except in memory (delete that with \`DELETE /api/v1/logs?sessionId=\`). If
+\`pending\` is true, erasing finishes automatically: when a file is no longer read, when there is disk space, or after the next start. With
+PostgreSQL, only the rows are deleted. The session is still listed without a title, because the agent's transcript is kept: its text up
+to now is not indexed again, later text is. If you resume the session, the agent shows the old conversation in its terminal, which is recorded.`;
 
-/** `/api/coding/sessions/{id}/recording` and `/traces`: what the terminals of a session showed. */
+/** `/api/coding/sessions/{id}/recording` and `/traces` */
 export function recordingRoutes({ recordings, log, clock = systemClock }: RecordingRoutesDeps): RouteModule {
   let playing = 0;
   return ({ app, principalOf, signalOf }) => {
@@ -45,7 +44,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
       schema: {
         operationId: "getRecording",
         tags,
-        summary: "What a session's terminals showed, to be played back.",
+        summary: "Returns the recording of a session's terminals.",
         description,
         params,
         querystring: recordingQuerySchema,
@@ -54,10 +53,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
       },
       handler: async (request, reply) => {
         if (playing >= maxPlaying) {
-          throw new PosternError(
-            "rate_limited",
-            `${maxPlaying} recordings are being read, the most allowed. Try again.`,
-          );
+          throw new PosternError("rate_limited", `The maximum of ${maxPlaying} recordings is being read. Try again.`);
         }
         playing += 1;
         try {
@@ -65,7 +61,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
           const { from } = request.query;
           const signal = signalOf(reply);
           const lines = await recordings.play(sessionId, { from, signal }, principalOf(request));
-          const first = await lines.next(); // an error before it is still an answer of its own
+          const first = await lines.next(); // earlier errors can still set a status
           const raw = beginStream(reply, "application/x-asciicast");
           const reading = { signal, clock, stuckMs };
           if (first.done !== true && (await writePiece(raw, first.value, reading))) {
@@ -76,8 +72,8 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
           else reply.raw.end();
         } catch (error) {
           if (!reply.raw.headersSent) throw error;
-          // Cut off, so that it is not taken for the whole.
-          log.warn({ requestId: request.id, reason: messageOf(error) }, "a recording broke off");
+          // Cut off, so that the client notices that it is incomplete.
+          log.warn({ requestId: request.id, reason: messageOf(error) }, "recording failed");
           reply.raw.destroy();
         } finally {
           playing -= 1;
@@ -92,7 +88,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
       schema: {
         operationId: "getRecordingInfo",
         tags,
-        summary: "What is recorded of a session's terminals.",
+        summary: "Returns which parts of a session's terminals are recorded.",
         params,
         response: { 200: recordingInfoSchema },
       },
@@ -107,7 +103,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
         operationId: "forgetSession",
         tags,
         summary:
-          "Removes what Postern itself kept of a session. The agent's transcript stays, and with it the session.",
+          "Deletes the data that Postern stored about a session. The agent's transcript and the session are kept.",
         description: forgetDescription,
         params,
         response: { 200: forgottenTracesSchema },

@@ -18,13 +18,13 @@ import { requireAll } from "./route-server.ts";
 
 export interface SignInRoutesDeps {
   readonly accounts: Pick<Accounts, "accountOf" | "audit" | "browsers" | "signIn">;
-  /** Asked at each request: the port is known when the gateway listens. */
+  /** A function, because the port is known only when the gateway listens. */
   readonly gateway: () => Me["gateway"];
 }
 
 const tags = ["sign-in"];
 
-/** Signing a browser in and out, the browsers that are signed in, and who is calling. */
+/** Sign-in and sign-out, signed-in browsers, and `/api/me`. */
 export function signInRoutes(deps: SignInRoutesDeps): RouteModule {
   return (server) => {
     addSignIn(server, deps);
@@ -43,9 +43,9 @@ function addSignIn({ app, checkFailures, originOf, ownPageOf }: RouteServer, { a
     schema: {
       operationId: "signIn",
       tags,
-      summary: "Redeems a sign-in link.",
+      summary: "Signs in a browser with a sign-in link.",
       description:
-        "For pages of the gateway itself: the request must name their origin. Sets a cookie, which counts together with the key only.",
+        "For the gateway's own pages: the request must have their origin. Sets a cookie, which is valid only together with the key.",
       body: signInInputSchema,
       response: { 200: signedInSchema },
     },
@@ -76,13 +76,13 @@ function addSignOut({ app, actorOf, ownPageOf, principalOf }: RouteServer, { acc
     schema: {
       operationId: "signOut",
       tags,
-      summary: "Signs the calling browser out.",
+      summary: "Signs out the calling browser.",
       response: { 204: z.undefined().describe("Signed out") },
     },
     handler: async (request, reply) => {
       const { accountId, browserSessionId } = principalOf(request);
       if (browserSessionId === null) {
-        throw new PosternError("invalid_request", "Only a signed-in browser signs out. Revoke a token instead.");
+        throw new PosternError("invalid_request", "Only a signed-in browser can sign out. To end a token, revoke it.");
       }
       await accounts.browsers.revoke(accountId, browserSessionId);
       const noted = { subject: browserSessionId, details: {} };
@@ -103,8 +103,8 @@ function addLinks({ app, actorOf, principalOf }: RouteServer, { accounts, gatewa
     schema: {
       operationId: "createSignInLink",
       tags,
-      summary: "Makes a link that signs another browser in: good once, for ten minutes.",
-      description: "That browser may all that the account may, so the caller must hold all of it.",
+      summary: "Creates a link that signs in another browser. Single use, expires after ten minutes.",
+      description: "The browser gets all scopes of the account, so you must hold all of them.",
       response: { 201: signInLinkSchema },
     },
     handler: async (request, reply) => {
@@ -128,7 +128,7 @@ function addBrowsers({ app, actorOf, principalOf }: RouteServer, { accounts }: S
     schema: {
       operationId: "listBrowserSessions",
       tags,
-      summary: "The account's signed-in browsers, the newest first.",
+      summary: "Lists the account's signed-in browsers, newest first.",
       response: { 200: z.object({ browserSessions: z.array(browserSessionSchema) }) },
     },
     handler: async (request) => {
@@ -145,7 +145,7 @@ function addBrowsers({ app, actorOf, principalOf }: RouteServer, { accounts }: S
     schema: {
       operationId: "revokeBrowserSession",
       tags,
-      summary: "Signs a browser out, at once; what it has open ends within five seconds.",
+      summary: "Signs out a browser immediately. Its open connections close within five seconds.",
       params: z.strictObject({ browserSessionId: textSchema(200) }),
       response: { 204: z.undefined().describe("Signed out") },
     },
@@ -166,7 +166,12 @@ function addMe({ app, principalOf }: RouteServer, { accounts, gateway }: SignInR
     method: "GET",
     url: "/api/me",
     config: { access: "signed-in" },
-    schema: { operationId: "getMe", tags, summary: "Who is calling, and whom.", response: { 200: meSchema } },
+    schema: {
+      operationId: "getMe",
+      tags,
+      summary: "Returns the caller's account, scopes and credential, and the gateway.",
+      response: { 200: meSchema },
+    },
     handler: async (request) => {
       const principal = principalOf(request);
       const { kind, folders, browserSessionId, expiresAt } = principal;

@@ -12,10 +12,9 @@ import {
 import type { RouteModule } from "./route-server.ts";
 import type { OpenedSocket } from "./upgrades.ts";
 
-/** Where a terminal's WebSocket is. @see the seed, "WebSocket" */
 export const terminalSocketPath = "/api/coding/coding_xterm_session";
 
-/** A close frame has 123 bytes for its reason (RFC 6455 section 5.5). */
+/** RFC 6455 section 5.5. */
 const maxReasonBytes = 123;
 
 /** `WS /api/coding/coding_xterm_session`: the live terminal of a session. */
@@ -27,12 +26,13 @@ function serve(opened: OpenedSocket, viewTerminal: ViewTerminal): void {
   const { connection, principal } = opened;
   const link = linkOf(opened);
   const request = requestOf(opened);
-  if (request === null) return link.close(terminalCloseCodes.badRequest, "The query of this WebSocket does not fit.");
+  if (request === null)
+    return link.close(terminalCloseCodes.badRequest, "Invalid query: check `session_id` and the other parameters.");
   if (opened.ticket !== null && opened.ticket.sessionId !== request.sessionId) {
     return link.close(terminalCloseCodes.notAllowed, "The ticket is for another session.");
   }
   const mode = modeOf(opened, request.mode);
-  if (mode === null) return link.close(terminalCloseCodes.notAllowed, "The caller may not do this.");
+  if (mode === null) return link.close(terminalCloseCodes.notAllowed, "Missing the scope for this mode.");
   const viewer: Viewer = viewTerminal({ ...request, mode }, principal, link);
   opened.onMessage((data, isBinary) => {
     if (data instanceof Buffer) viewer.receive(data, isBinary);
@@ -62,11 +62,11 @@ function linkOf({ ws, connection }: OpenedSocket): ViewerLink {
   };
 }
 
-/** RFC 6455 section 5.2: so many bytes have their length in one byte. */
+/** The longest payload whose length fits in one byte (RFC 6455 section 5.2). */
 const maxShortBytes = 125;
 const finalBinaryFrame = 0x82;
 
-/** A whole binary frame in one write: the library writes head and payload apart, which measured half as long again for an echo. */
+/** A binary frame in one write: the library writes header and payload separately, which took 50% longer for an echo. */
 function shortFrame(data: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(2 + data.byteLength);
   frame[0] = finalBinaryFrame;
@@ -77,7 +77,7 @@ function shortFrame(data: Uint8Array): Buffer {
 
 function requestOf({ ws, query }: OpenedSocket): ViewRequest | null {
   const names = [...query.keys()];
-  if (new Set(names).size < names.length) return null; // of two, nobody knows which is meant
+  if (new Set(names).size < names.length) return null; // ambiguous
   const parsed = terminalQuerySchema.safeParse(Object.fromEntries(query));
   if (!parsed.success) return null;
   const { session_id: sessionId, mode, cols, rows, terminal, from, permissions } = parsed.data;
@@ -91,7 +91,7 @@ function requestOf({ ws, query }: OpenedSocket): ViewRequest | null {
   };
 }
 
-/** What the viewer is to be, within what its caller may and its ticket says; null when it may not be what it asks. */
+/** The viewer's mode, limited by the caller's scopes and the ticket; null if the requested mode is not allowed. */
 function modeOf({ principal, ticket }: OpenedSocket, wanted: TerminalMode | undefined): TerminalMode | null {
   const most = ticket?.mode ?? (principal.scopes.has("coding:drive") ? "drive" : "observe");
   if (wanted === "drive" && most === "observe") return null;
@@ -106,7 +106,7 @@ function modeOf({ principal, ticket }: OpenedSocket, wanted: TerminalMode | unde
 }
 
 function requireMode(principal: Principal, mode: TerminalMode): void {
-  requireScope(principal, "coding:read"); // who types, sees
+  requireScope(principal, "coding:read"); // drivers also see output
   if (mode === "drive") requireScope(principal, "coding:drive");
 }
 
@@ -120,9 +120,9 @@ export function ticketRoutes(deps: { readonly tickets: TerminalTickets }): Route
       schema: {
         operationId: "createTerminalTicket",
         tags: ["coding"],
-        summary: "A ticket for the WebSocket of a terminal, for clients that cannot send a header with it.",
+        summary: "Creates a ticket for a terminal's WebSocket, for clients that cannot send headers with it.",
         description:
-          "`mode: drive` needs the scope `coding:drive`. Without `mode`: drive if the caller may, else observe.",
+          "`mode: drive` needs the scope `coding:drive`. `mode` defaults to `drive` if allowed, otherwise `observe`.",
         body: terminalTicketInputSchema,
         response: { 200: terminalTicketSchema },
       },

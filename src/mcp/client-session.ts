@@ -13,7 +13,7 @@ import type { ReplayBuffer } from "./replay-buffer.ts";
 import { createServer, type ServerDeps } from "./server.ts";
 import { createSubscriptions, type SessionUpdates } from "./session-updates.ts";
 
-/** A session of a client of the 2025 specifications, as far as its keeper needs to know it. */
+/** A session of a client of the 2025 specifications. */
 export interface ClientSession {
   readonly sessionId: string;
   /** Epoch milliseconds. */
@@ -24,7 +24,6 @@ export interface ClientSession {
   close(): Promise<void>;
 }
 
-/** What a {@link ClientSession} needs. */
 export interface ClientSessionDeps
   extends ServerDeps,
     Pick<McpLimits, "abandonMs" | "maxSubscriptions" | "maxKeptMessages"> {
@@ -32,9 +31,9 @@ export interface ClientSessionDeps
   readonly updates: SessionUpdates;
 }
 
-/** How soon a client comes back after a stream ended. */
+/** Reconnect delay for clients after a stream ends. */
 const retryMs = 1_000;
-/** What is sent on the stream that belongs to no request. */
+/** Messages on the stream that belongs to no request. */
 const ownMessageSchema = z.looseObject({ method: z.literal("notifications/resources/updated") });
 const requestIdSchema = z.union([z.string(), z.number()]);
 type RequestId = z.infer<typeof requestIdSchema>;
@@ -49,7 +48,7 @@ export function messagesOf(body: unknown): readonly unknown[] {
   return Array.isArray(body) ? body : body === undefined ? [] : [body];
 }
 
-/** @param onEnd called once, when it has ended for whatever reason */
+/** @param onEnd called once when the session ends */
 export async function openClientSession(deps: ClientSessionDeps, onEnd: () => void): Promise<ClientSession> {
   const { clock, log } = deps;
   const sessionId = newUuid();
@@ -64,7 +63,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     eventStore: streams.store,
     retryInterval: retryMs,
   });
-  /** Calls whose stream broke, each with what stops its end. */
+  /** Calls whose stream broke, each with a function that cancels their timeout. */
   const abandoned = new Map<RequestId, () => void>();
   let usedAt = clock.now();
   let openStreams = 0;
@@ -88,7 +87,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     await mcp.close();
   }
 
-  /** As if the client had cancelled it; and its stream gets an end, which the protocol leaves open. */
+  /** Cancels the call as if the client had, and ends its stream, which the protocol leaves open. */
   async function cancel(requestId: RequestId, reason: string): Promise<void> {
     transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
     await endStreamOf(requestId);
@@ -97,7 +96,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
 
   async function endStreamOf(id: RequestId): Promise<void> {
     const answer: JSONRPCMessage = { jsonrpc: "2.0", id, error: { code: -32_800, message: "The call was cancelled." } };
-    await transport.send(answer).catch(() => undefined); // it was answered before
+    await transport.send(answer).catch(() => undefined); // already answered
   }
 
   function abandon(ids: readonly RequestId[]): void {
@@ -108,7 +107,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
         id,
         clock.after(deps.abandonMs, () => {
           abandoned.delete(id);
-          void cancel(id, "The connection broke and nobody came back for the answer.");
+          void cancel(id, "The client disconnected and did not return for the result.");
         }),
       );
     }
@@ -122,8 +121,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
   }
 
   /**
-   * A session belongs to the caller that opened it, and ends with the caller's right to come in. A call ends with the caller's right to its
-   * folder.
+   * A session ends when the caller that opened it loses access. A call ends when the caller loses access to its folder.
    */
   async function endWithRight(
     { ids, principal }: { readonly ids: readonly RequestId[]; readonly principal: Principal },
@@ -139,14 +137,14 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     await close();
   }
 
-  /** The requests whose answers the stream carries: those of the body, or those of the stream that is resumed. */
+  /** The requests answered on the stream: those in the body, or those of the resumed stream. */
   async function requestsOf(request: Request, body: unknown): Promise<readonly RequestId[]> {
     if (request.method === "POST") return requestIdsOf(body);
     const lastEventId = request.headers.get("last-event-id");
     return lastEventId === null ? [] : streams.requestsOf(lastEventId);
   }
 
-  /** A stream that is resumed depends on what the request that began it was allowed. */
+  /** A resumed stream also depends on the folders of the original request. */
   async function includeFolders(request: Request, { allowed }: Principal): Promise<void> {
     const lastEventId = request.headers.get("last-event-id");
     const begun = lastEventId === null ? undefined : await streams.principalOf(lastEventId);
@@ -202,7 +200,7 @@ function requestIdsOf(body: unknown): readonly RequestId[] {
   });
 }
 
-/** Access tokens are short-lived, and what they were given for lasts longer: an app returns with the next one while it is authorized. */
+/** An authorized app returns with a new access token after the old one expires. */
 async function mayRenew(
   { clock, isConnected }: Pick<ClientSessionDeps, "clock" | "isConnected">,
   { accountId, kind, app, expiresAt }: Principal,
@@ -211,11 +209,11 @@ async function mayRenew(
   return kind === "jwt" && expiresAt !== null && expiresAt <= clock.now();
 }
 
-/** Which requests the streams of a session answer, known by what was stored while they were begun. */
+/** Maps streams to the requests that they answer, recorded when the streams start. */
 function createStreams(store: EventStore, maxStreams: number) {
   const beginning = new AsyncLocalStorage<{ readonly ids: readonly RequestId[]; readonly principal: Principal }>();
   const requests = new Map<string, readonly RequestId[]>();
-  /** Of every stream that may still be resumed, the newest last. */
+  /** Callers of all resumable streams, newest last. */
   const principals = new Map<string, Principal>();
   const observed: EventStore = {
     ...store,
@@ -236,14 +234,14 @@ function createStreams(store: EventStore, maxStreams: number) {
       of: { readonly ids: readonly RequestId[]; readonly principal: Principal },
       work: () => Promise<T>,
     ): Promise<T> => beginning.run(of, work),
-    /** The caller whose request began the stream. */
+    /** The caller whose request started the stream. */
     async principalOf(eventId: string): Promise<Principal | undefined> {
       return principals.get((await store.getStreamIdForEventId?.(eventId)) ?? "");
     },
     async requestsOf(eventId: string): Promise<readonly RequestId[]> {
       return requests.get((await store.getStreamIdForEventId?.(eventId)) ?? "") ?? [];
     },
-    /** Everything was sent. */
+    /** Called when everything was sent. */
     end(ids: readonly RequestId[]): void {
       for (const [streamId, its] of requests) if (its.some((id) => ids.includes(id))) requests.delete(streamId);
     },
@@ -254,7 +252,7 @@ function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** The same stream, with a call when it is over: whole, or because its reader went. */
+/** Wraps the stream and reports its end: complete, or cancelled by the reader. */
 function watched(body: ReadableStream<Uint8Array>, onOver: (whole: boolean) => void): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let over = false;

@@ -17,7 +17,7 @@ import { createSessionUpdates, SessionInterest } from "./session-updates.ts";
 
 const mebibyte = 1024 * 1024;
 
-// Ours: far more than a person's tools open, few enough to leave memory for others.
+// Far more than one user's tools open, few enough to limit memory.
 const defaultLimits: McpLimits = {
   maxSessions: 200,
   maxSessionsOfCaller: 50,
@@ -31,13 +31,13 @@ const defaultLimits: McpLimits = {
   maxListening: 400,
 };
 
-/** What of a message says which scope it needs. */
+/** The parts of a message that determine its scope. */
 const callSchema = z.looseObject({ method: z.literal("tools/call"), params: z.looseObject({ name: z.string() }) });
 const readingSchema = z.looseObject({
   method: z.enum(["resources/read", "resources/subscribe", "subscriptions/listen"]),
 });
 const listenSchema = z.looseObject({ method: z.literal("subscriptions/listen") });
-/** What may be listened to. What does not fit is refused, whatever else reads it later. */
+/** The subscriptions of a stream, validated before the library reads them. */
 const filterSchema = z.looseObject({
   params: z.looseObject({
     notifications: z.looseObject({ resourceSubscriptions: z.array(z.string().max(1_000)).optional() }),
@@ -46,7 +46,7 @@ const filterSchema = z.looseObject({
 const idSchema = z.looseObject({ id: z.union([z.string(), z.number()]) });
 
 /**
- * Serves both families of the specification at one address: 2026-07-28 by the request alone, those of 2025 in sessions.
+ * Serves both versions of the specification: 2026-07-28 per request, 2025 in sessions.
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports
  */
 export function createEndpoint(deps: McpDeps): Mcp {
@@ -56,19 +56,19 @@ export function createEndpoint(deps: McpDeps): Mcp {
   const updates = createSessionUpdates(deps);
   const principalOf = ({ http }: ServerContext): Principal => {
     const principal = http?.req === undefined ? undefined : callers.get(http.req);
-    if (principal === undefined) throw new Error("A request without a caller.");
+    if (principal === undefined) throw new Error("The request has no caller.");
     return principal;
   };
   const serving = { ...deps, ...limits, listedTools: listTools(deps.tools), resources, principalOf };
   const sessions = createClientSessions({ ...serving, updates, replay: new ReplayBuffer(limits) });
-  /** Whose interest it is while a stream of the newer specification is begun. */
+  /** The subscriptions of the stream that is being opened (newer specification). */
   const listening = new AsyncLocalStorage<SessionInterest>();
   const modern = createMcpHandler(() => createServer(serving, null), {
     legacy: "reject",
-    responseMode: "sse", // headers at once, and signs of life: a call may take ten minutes
-    maxSubscriptions: limits.maxListening, // of all callers; who keeps a stream open is counted at the door
+    responseMode: "sse", // immediate headers and keep-alives: a call can take ten minutes
+    maxSubscriptions: limits.maxListening, // of all callers; the HTTP route limits each one
     bus: {
-      publish: () => undefined, // all updates come from the events
+      publish: () => undefined, // updates come from session events
       subscribe(listener) {
         const interest = listening.getStore() ?? new SessionInterest();
         return updates.subscribe((update) => {
@@ -99,7 +99,7 @@ export function createEndpoint(deps: McpDeps): Mcp {
   };
 }
 
-/** Before anything is answered, so that a client can ask its user for more. @throws PosternError `insufficient_scope` */
+/** Runs before the response starts, so that a client can request more scopes. @throws PosternError `insufficient_scope` */
 function checkScopes({ tools }: Pick<McpDeps, "tools">, { body, principal }: McpRequest): void {
   for (const message of messagesOf(body)) {
     const call = callSchema.safeParse(message);
@@ -109,21 +109,21 @@ function checkScopes({ tools }: Pick<McpDeps, "tools">, { body, principal }: Mcp
   }
 }
 
-/** A stream of updates is for sessions that its caller may see. @returns the answer that refuses it, otherwise */
+/** The caller's subscriptions, or an error response if a session is not visible. */
 async function interestOf(
   { resources, maxSubscriptions }: { readonly resources: SessionResources } & Pick<McpLimits, "maxSubscriptions">,
   { body, principal, signal }: McpRequest,
 ): Promise<SessionInterest | Response> {
   const filter = filterSchema.safeParse(body);
-  if (!filter.success) return refusal(body, "`notifications` does not fit: see subscriptions/listen.");
+  if (!filter.success) return refusal(body, "Invalid `notifications`. See subscriptions/listen.");
   const uris = new Set(filter.data.params.notifications.resourceSubscriptions);
-  if (uris.size > maxSubscriptions) return refusal(body, `${maxSubscriptions} resources are the most of a stream.`);
+  if (uris.size > maxSubscriptions) return refusal(body, `A stream can have at most ${maxSubscriptions} resources.`);
   const interest = new SessionInterest();
   try {
     for (const uri of uris) interest.add(uri, await resources.idsOf(uri, principal, signal));
     return interest;
   } catch {
-    return refusal(body, "One of these resources is not there, or not yours to see.");
+    return refusal(body, "A resource was not found, or you don't have access to it.");
   }
 }
 
@@ -132,7 +132,7 @@ function refusal(body: unknown, message: string): Response {
   return Response.json({ jsonrpc: "2.0", error: { code: -32_602, message }, id });
 }
 
-/** Headers that a server of the protocol reads; never the caller's credentials. */
+/** Passes on only the protocol's headers, never credentials. */
 function requestOf({ method, headers, signal }: McpRequest): Request {
   const known = [...headers].filter(
     ([name]) => ["accept", "content-type", "last-event-id"].includes(name) || name.startsWith("mcp-"),
@@ -140,7 +140,7 @@ function requestOf({ method, headers, signal }: McpRequest): Request {
   return new Request("http://localhost/mcp", { method, headers: known, signal });
 }
 
-/** Keeps the sessions of clients of the 2025 specifications. */
+/** Sessions of clients of the 2025 specifications. */
 export interface ClientSessions {
   handle(request: Request, body: unknown, principal: Principal): Promise<Response>;
   close(): Promise<void>;
@@ -171,13 +171,13 @@ export function createClientSessions(
     });
   }
 
-  /** The one of these that was left longest; none while each holds a stream open. */
+  /** The session that has been idle longest; undefined if all have open streams. */
   function leftLongest(held: readonly Held[]): ClientSession | undefined {
     const idle = held.map(({ session }) => session).filter(({ openStreams }) => openStreams === 0);
     return idle.toSorted((a, b) => a.usedAt - b.usedAt)[0];
   }
 
-  /** A client that never says goodbye starts anew each time: its oldest session makes room. */
+  /** Clients that never end their sessions open a new one each time, so the oldest is closed. */
   async function makeRoom(owner: string): Promise<void> {
     const mine = [...sessions.values()].filter((held) => held.owner === owner);
     const full = mine.length >= deps.maxSessionsOfCaller ? mine : null;
@@ -188,7 +188,7 @@ export function createClientSessions(
     if (leaving === undefined) {
       throw new PosternError(
         "rate_limited",
-        `${crowd.length} MCP sessions are open, the most allowed. End one (DELETE).`,
+        `The maximum of ${crowd.length} MCP sessions is open. End one with DELETE.`,
       );
     }
     await leaving.close();
@@ -209,7 +209,7 @@ export function createClientSessions(
     }
     sweepLater();
     const response = await opened.handle(request, body, principal);
-    if (!response.ok) await opened.close(); // it did not come to be
+    if (!response.ok) await opened.close(); // initialization failed
     return response;
   }
 
@@ -219,11 +219,15 @@ export function createClientSessions(
       if (sessionId === null) {
         const begins = request.method === "POST" && messagesOf(body).some((message) => isInitializeRequest(message));
         if (begins) return open(request, body, principal);
-        return refusedSession(400, -32_000, "Send the header Mcp-Session-Id, as the answer to `initialize` gave it.");
+        return refusedSession(
+          400,
+          -32_000,
+          "The header Mcp-Session-Id is missing. Send the value returned by `initialize`.",
+        );
       }
       const held = sessions.get(sessionId);
       if (held?.owner === callerOf(principal)) return held.session.handle(request, body, principal);
-      return refusedSession(404, -32_001, "Session not found. Begin a new one with `initialize`.");
+      return refusedSession(404, -32_001, "Session not found. Start a new one with `initialize`.");
     },
     async close() {
       stopSweeping?.();

@@ -3,7 +3,7 @@ import type { Mcp, McpDeps } from "./ports.ts";
 
 export type { Mcp, McpDeps, McpLimits, McpRequest, McpSessions } from "./ports.ts";
 
-/** The endpoint, loaded when the first client comes: the protocol's library is not what a gateway should start with. */
+/** The endpoint, loaded with the first request so that the protocol's library does not delay startup. */
 export function createMcp(deps: McpDeps): Mcp {
   let loading: Promise<Mcp> | undefined;
   let closed = false;
@@ -15,7 +15,7 @@ export function createMcp(deps: McpDeps): Mcp {
     },
     async close() {
       closed = true;
-      // A failed load was reported already, and holds nothing.
+      // A failed load was already reported.
       await (await loading?.catch(() => null))?.close();
     },
   };

@@ -61,10 +61,10 @@ test.each(["2025", "2026"] as const)("what goes wrong is told to the LLM of a cl
     'Error session_busy: It is busy. Try later.\nDetails: {"sessionId":"s1"}',
   );
   const inside = await textOf("fail", {});
-  expect(inside).toMatch(/^Error internal_error: Something went wrong inside the gateway/);
+  expect(inside).toMatch(/^Error internal_error: Unexpected error in the gateway/);
   expect(inside).not.toContain("secret");
   const unfit = await textOf("echo", { text: "", more: { depth: "x" }, wrong: 1 });
-  expect(unfit).toMatch(/^Error invalid_request: .*text: .*more\.depth: .*wrong: There is no such field/);
+  expect(unfit).toMatch(/^Error invalid_request: .*text: .*more\.depth: .*wrong: Unknown field/);
   await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow(/no tool "nothing"/);
 });
 

@@ -14,8 +14,8 @@ interface Kept {
 }
 
 /**
- * The messages of all sessions that a client may ask for again, by `Last-Event-ID`. In memory, and bounded: the oldest of a session
- * go first, and when there are too many of all, those of the session with the most; and a client that asks for a dropped one gets an error.
+ * Messages of all sessions that clients can request again with `Last-Event-ID`. Kept in memory with limits: the oldest of a session are
+ * dropped first, and beyond the total limit those of the largest session. Requesting a dropped message is an error.
  */
 export class ReplayBuffer {
   readonly #limits: Pick<McpLimits, "maxKeptMessages" | "maxKeptBytes" | "maxKeptBytesOfAll">;
@@ -32,18 +32,18 @@ export class ReplayBuffer {
     return this.#sizeBytes;
   }
 
-  /** The part of one session, which sees no other's messages. */
+  /** The store of one session. */
   storeOf(owner: string): EventStore {
     return {
       storeEvent: async (streamId, message) => this.#add({ owner, streamId, message }),
       getStreamIdForEventId: async (eventId) => this.#find(owner, eventId)?.streamId,
       replayEventsAfter: async (lastEventId, { send }) => {
         const last = this.#find(owner, lastEventId);
-        if (last === undefined) throw new Error("The message is no longer kept.");
+        if (last === undefined) throw new Error("The message is no longer available.");
         let passed = false;
         for (const [eventId, kept] of this.#messages) {
           const mine = kept.owner === owner && kept.streamId === last.streamId;
-          // What has no method and no result only marked a place to go on from.
+          // Messages without method and result only mark a position.
           if (passed && mine && Object.keys(kept.message).length > 0) await send(eventId, kept.message);
           if (eventId === lastEventId) passed = true;
         }
@@ -84,19 +84,18 @@ export class ReplayBuffer {
     while (this.#sizeBytes > maxKeptBytesOfAll) {
       const largest = this.#largestOwner();
       const before = this.#sizeBytes;
-      // As many as it takes at once: the next look at all owners is dear.
+      // Drops as many as needed at once, because finding the largest owner is expensive.
       if (largest !== null) this.#dropOldest(largest, () => this.#sizeBytes > maxKeptBytesOfAll);
-      if (this.#sizeBytes === before) return; // an answer larger than the room stays until the next one comes
+      if (this.#sizeBytes === before) return; // a message larger than the limit stays until the next one
     }
   }
 
-  /** Who filled the room makes room, not who has little in it. */
   #largestOwner(): string | null {
     const [largest] = [...this.#owners].toSorted(([, a], [, b]) => b.sizeBytes - a.sizeBytes);
     return largest?.[0] ?? null;
   }
 
-  /** Never the newest of all, which was added just now. */
+  /** Keeps the newest message, which was just added. */
   #dropOldest(owner: string, isTooMuch: () => boolean): void {
     const newest = this.#next.toString(36);
     for (const [eventId, kept] of this.#messages) {

@@ -14,21 +14,21 @@ import { untrustedNotice } from "./call-tool.ts";
 import type { McpDeps } from "./ports.ts";
 
 const pageSize = 50;
-/** As many turns as the text has room for, and then some. */
+/** More turns than the text has room for. */
 const maxTurns = 200;
-/** The protocol's own bound of a completion. */
+/** Limit of the protocol. */
 const maxCompletions = 100;
 const searchedForCompletion = 200;
 const mimeType = "text/markdown";
 
-/** The resource of a session, as RFC 6570 writes it. */
+/** RFC 6570. */
 const sessionUriTemplate = "postern://sessions/{sessionId}";
 
 /** Sessions as resources, for a caller. */
 export interface SessionResources {
   list(cursor: string | undefined, principal: Principal): Promise<ListResourcesResult>;
   read(uri: string, principal: Principal, signal: AbortSignal): Promise<ReadResourceResult>;
-  /** @returns every id of the session. @throws ProtocolError when there is none that the caller may see */
+  /** All ids of the session. @throws ProtocolError if it is not visible */
   idsOf(uri: string, principal: Principal, signal: AbortSignal): Promise<readonly string[]>;
   complete(
     argument: { readonly name: string; readonly value: string },
@@ -37,13 +37,11 @@ export interface SessionResources {
   ): Promise<CompleteResult>;
 }
 
-/** What a client shows of the template. */
 export const sessionTemplate = {
   name: "session",
   title: "Session",
   uriTemplate: sessionUriTemplate,
-  description:
-    "A session of a coding agent: how it stands, and its conversation as text. Untrusted: it comes from a transcript.",
+  description: "Status and conversation of a coding agent's session as text. Untrusted transcript content.",
   mimeType,
 };
 
@@ -107,33 +105,32 @@ export function createSessionResources({ sessions }: Pick<McpDeps, "sessions">):
 function offsetOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (/^\d{1,7}$/.test(cursor)) return Number(cursor);
-  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "The cursor is none that this server gave.");
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Unknown cursor.");
 }
 
-/** The address of a session as a resource. */
 function sessionUri(sessionId: string): string {
   return `postern://sessions/${encodeURIComponent(sessionId)}`;
 }
 
-/** The id in such an address; null when it is no such address. */
+/** The session id in a URI; null for other URIs. */
 function sessionIdOf(uri: string): string | null {
   const [, encoded = ""] = /^postern:\/\/sessions\/([^/?#]{1,600})$/.exec(uri) ?? [];
   try {
     return encoded === "" ? null : decodeURIComponent(encoded);
   } catch {
-    return null; // half an escape
+    return null; // invalid escape
   }
 }
 
-/** What a client may well put into the context of an LLM. The newest turns are kept. */
+/** Sized for the context of an LLM. The newest turns are kept. */
 const maxConversationChars = 200_000;
 const maxTurnChars = 40_000;
 const maxToolChars = 2_000;
 
-// Controls but newline and tab, and the marks that reverse the order of what follows: a reader's terminal may act on them.
+// Control characters except newline and tab, and direction marks: a terminal could interpret them.
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A session for readers: how it stands, then its conversation, marked as what it is. */
+/** Status and conversation of a session, marked as untrusted. */
 function conversationText(session: ReadOutput): string {
   const head = [
     untrustedNotice,
@@ -143,7 +140,7 @@ function conversationText(session: ReadOutput): string {
     `Agent: ${session.agent} · Directory: ${line(session.dir)}`,
     `Status: ${session.status}${session.activity === null ? "" : ` · ${session.activity.replaceAll("_", " ")}`}`,
     `Turns: ${session.turnCount} · Updated: ${session.updatedAt}`,
-    ...session.permissions.map(({ permissionId, tool }) => `Waits for a permission: ${line(tool)} (${permissionId})`),
+    ...session.permissions.map(({ permissionId, tool }) => `Permission request: ${line(tool)} (${permissionId})`),
   ].join("\n");
   const kept: string[] = [];
   let room = maxConversationChars - head.length;
@@ -154,11 +151,11 @@ function conversationText(session: ReadOutput): string {
     kept.unshift(text);
   }
   const first = session.turns[session.turns.length - kept.length]?.index ?? 0;
-  const missing = first > 0 ? [`(${first} earlier turns are left out; coding_read_session has them.)`] : [];
+  const missing = first > 0 ? [`(${first} earlier turns omitted. Read them with coding_read_session.)`] : [];
   return [head, ...missing, ...kept].join("\n\n");
 }
 
-/** Text of a transcript on one line, without what a terminal may act on. */
+/** Transcript text on one line, without control characters. */
 function line(text: string): string {
   return text.replace(controls, "").replace(/\s+/g, " ").trim();
 }

@@ -5,7 +5,7 @@ import type { EventKind, SessionEvent } from "../wire/events.ts";
 import type { McpDeps, McpLimits } from "./ports.ts";
 import type { SessionResources } from "./resources.ts";
 
-/** After these a session reads differently: not at every word of the agent. */
+/** Events that change what a session resource shows. */
 const changing: ReadonlySet<EventKind> = new Set([
   "session.turn_ended",
   "session.permission_asked",
@@ -14,23 +14,22 @@ const changing: ReadonlySet<EventKind> = new Set([
 ]);
 const retryMs = 5_000;
 
-/** Something that happened to a session. */
 export interface SessionUpdate {
   readonly sessionId: string;
-  /** The id under which it was known before, when it just began to go on from there. */
+  /** Its previous id, if it was just replaced. */
   readonly replaces: string | null;
-  /** Whether it reads differently now. */
+  /** Whether the resource changed. */
   readonly isChange: boolean;
 }
 
-/** Notifies subscribers of sessions that one of them has changed. Who may see which is settled when they subscribe. */
+/** Notifies subscribers of changes to sessions. Access is checked when they subscribe. */
 export interface SessionUpdates {
   /** @returns unsubscribes */
   subscribe(listener: (update: SessionUpdate) => void): () => void;
   close(): void;
 }
 
-/** Follows the events while there are listeners. */
+/** Follows the events only while there are listeners. */
 export function createSessionUpdates({
   events,
   clock,
@@ -49,8 +48,8 @@ export function createSessionUpdates({
         }
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ reason: messageOf(error) }, "following sessions for MCP subscriptions broke off");
-        await clock.sleep(retryMs, signal).catch(() => undefined); // the signal: the loop sees it
+        log.warn({ reason: messageOf(error) }, "event stream for MCP subscriptions failed; retrying");
+        await clock.sleep(retryMs, signal).catch(() => undefined); // aborted: the loop ends
       }
     }
   }
@@ -86,7 +85,7 @@ function updateOf(event: SessionEvent): SessionUpdate | null {
   return isChange || replaces !== null ? { sessionId: event.sessionId, replaces, isChange } : null;
 }
 
-/** The sessions that one client follows, by the addresses that it subscribed with. */
+/** The sessions that a client subscribed to, by URI. */
 export class SessionInterest {
   readonly #wanted = new Map<string, Set<string>>();
 
@@ -98,7 +97,7 @@ export class SessionInterest {
     return this.#wanted.has(uri);
   }
 
-  /** @param sessionIds every id of the session, its aliases too */
+  /** @param sessionIds all ids of the session, including aliases */
   add(uri: string, sessionIds: readonly string[]): void {
     this.#wanted.set(uri, new Set(sessionIds));
   }
@@ -111,7 +110,7 @@ export class SessionInterest {
     this.#wanted.clear();
   }
 
-  /** @returns the addresses to notify. A session that continues under another id is reported under the same address. */
+  /** The URIs to notify. A session that continues under another id keeps its URI. */
   urisOf({ sessionId, replaces, isChange }: SessionUpdate): readonly string[] {
     const uris: string[] = [];
     for (const [uri, ids] of this.#wanted) {
@@ -127,10 +126,9 @@ interface SubscriptionsDeps extends Pick<McpLimits, "maxSubscriptions"> {
   readonly resources: SessionResources;
 }
 
-/** Of a session that is subscribed to. */
 const lookUpMs = 10_000;
 
-/** What a client of the 2025 specifications subscribed to. */
+/** Subscriptions of a client of the 2025 specifications. */
 export function createSubscriptions(
   { updates, resources, maxSubscriptions }: SubscriptionsDeps,
   onUpdate: (uri: string) => void,
@@ -139,7 +137,7 @@ export function createSubscriptions(
   let principal: Principal | null = null;
   let stop: (() => void) | undefined;
 
-  /** What the caller can no longer see is not reported, whatever was allowed when they subscribed. */
+  /** Checks access again before each notification. */
   async function report(uri: string): Promise<void> {
     if (principal === null) return;
     const { allowed: _ofARequest, ...caller } = principal;
@@ -147,12 +145,12 @@ export function createSubscriptions(
       await resources.idsOf(uri, caller, AbortSignal.timeout(lookUpMs));
       onUpdate(uri);
     } catch (error) {
-      if (error instanceof ResourceNotFoundError) wanted.remove(uri); // else it can be seen again when the store answers
+      if (error instanceof ResourceNotFoundError) wanted.remove(uri); // other errors are temporary
     }
   }
 
   return {
-    /** The caller of the newest request. */
+    /** The caller of the latest request. */
     setPrincipal(newest: Principal): void {
       principal = newest;
     },
@@ -160,7 +158,7 @@ export function createSubscriptions(
       if (wanted.size >= maxSubscriptions && !wanted.has(uri)) {
         throw new PosternError(
           "rate_limited",
-          `${maxSubscriptions} sessions are subscribed to, the most allowed. Leave one.`,
+          `The maximum of ${maxSubscriptions} subscriptions is reached. Unsubscribe from one.`,
         );
       }
       wanted.add(uri, sessionIds);

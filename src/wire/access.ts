@@ -1,20 +1,20 @@
 import { z } from "zod";
 import { textSchema } from "./text.ts";
 
-/** What a token may do. `coding:drive` is everything that acts without the agent asking; it is never a default. */
+/** Permissions of a token. `coding:drive` covers everything that runs without the agent asking first; it is never a default. */
 export const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write", "admin"] as const;
 export const scopeSchema = z.enum(scopes);
 
-/** What an app may be allowed: all but `admin`, which is for personal tokens and signed-in browsers only. */
+/** Scopes that apps can be granted: all except `admin`, which is for personal tokens and signed-in browsers. */
 export const appScopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write"] as const;
 
-/** What an app asks for when it does not say. */
+/** Scopes requested by an app that names none. */
 export const defaultAppScopes = [
   "coding:read",
   "coding:write",
 ] as const satisfies readonly (typeof appScopes)[number][];
 
-/** What a registered folder may be used for (the seed's three). */
+/** What a registered folder can be used for. */
 export const folderScopes = ["files", "coding", "exec"] as const;
 export const folderScopeSchema = z.enum(folderScopes);
 
@@ -27,7 +27,7 @@ export const tokenSchema = z
     tokenId: z.string(),
     name: z.string(),
     scopes: z.array(scopeSchema),
-    folders: z.array(z.string()).nullable().describe("Limited to these folders; null is no limit."),
+    folders: z.array(z.string()).nullable().describe("Limited to these folders. Null means no limit."),
     createdAt: z.string(),
     expiresAt: z.string().nullable(),
     lastUsedAt: z.string().nullable(),
@@ -37,7 +37,7 @@ export const tokenSchema = z
 /** `POST /api/folders` */
 export const addFolderInputSchema = z
   .strictObject({
-    path: z.string().min(1).max(4096).describe("Absolute path of a directory that exists."),
+    path: z.string().min(1).max(4096).describe("Absolute path of an existing directory."),
     scopes: z.array(folderScopeSchema).min(1),
   })
   .meta({ id: "AddFolderInput" });
@@ -47,20 +47,20 @@ export const createTokenInputSchema = z
   .strictObject({
     name: textSchema(100),
     scopes: z.array(scopeSchema).min(1),
-    expiresAt: z.iso.datetime({ offset: true }).nullable().optional().describe("Null or left out never expires."),
+    expiresAt: z.iso.datetime({ offset: true }).nullable().optional().describe("Null or omitted: never expires."),
     folders: z
       .array(z.string().min(1).max(4096))
       .min(1)
       .max(100)
       .nullable()
       .optional()
-      .describe("Limits it to these directories."),
+      .describe("Limits the token to these directories."),
   })
   .meta({ id: "CreateTokenInput" });
 
-/** The answer to it: the one time that the token itself is shown. */
+/** The response, which is the only one that contains the token itself. */
 export const createdTokenSchema = tokenSchema
-  .extend({ token: z.string().describe("Keep it: it is shown this one time.") })
+  .extend({ token: z.string().describe("Shown only once. Store it securely.") })
   .meta({ id: "CreatedToken" });
 
 export type Scope = z.infer<typeof scopeSchema>;
@@ -69,36 +69,36 @@ export type Folder = z.infer<typeof folderSchema>;
 export type Token = z.infer<typeof tokenSchema>;
 export type CreatedToken = z.infer<typeof createdTokenSchema>;
 
-/** What a scope means to a person who gives it. */
+/** Describes a scope to the person who grants it. */
 interface ScopeWords {
-  /** After “It may …”. */
+  /** Follows “It can …”. */
   readonly short: string;
-  /** A sentence or two, with what there is to fear. */
+  /** One or two sentences, including the risk. */
   readonly sentence: string;
 }
 
-/** One wording on every page that gives a scope, or shows that it was given. */
+/** Shown on every page that grants a scope or lists granted scopes. */
 export const scopeWords: Readonly<Record<Scope, ScopeWords>> = {
   "coding:read": { short: "read sessions", sentence: "List, search and read sessions; watch their terminals." },
   "coding:write": {
     short: "prompt agents",
-    sentence: "Start agents that ask before they act; prompt, interrupt and close them.",
+    sentence: "Start agents that ask before they act; prompt, interrupt and close sessions.",
   },
   "coding:drive": {
     short: "drive agents",
     sentence:
-      "Type into terminals, answer permissions, start agents that do not ask. Whoever holds it can run commands as you.",
+      "Type into terminals, answer permission requests, start agents that do not ask. Allows running any command as you.",
   },
   "logs:read": {
-    short: "read what is remembered",
-    sentence: "Search and read the memory: what was asked, decided, changed and run in your sessions, and your notes.",
+    short: "read memory",
+    sentence: "Search and read memory: what was asked, decided, changed and run in your sessions, and your notes.",
   },
   "logs:write": {
-    short: "remember and delete",
-    sentence: "Add to the memory, and delete from it for good, with everything that was drawn from it.",
+    short: "write memory",
+    sentence: "Add entries to memory, and permanently delete entries and the facts extracted from them.",
   },
   admin: {
     short: "administer",
-    sentence: "Folders, agents, tokens and accounts: everything that is on these pages.",
+    sentence: "Manage folders, agents, tokens and accounts: everything on these pages.",
   },
 };

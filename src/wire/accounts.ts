@@ -2,7 +2,7 @@ import { z } from "zod";
 import { scopeSchema } from "./access.ts";
 import { textSchema } from "./text.ts";
 
-/** Somebody who may sign in. The owner holds every scope; another account what it was given, and never `admin`. */
+/** An account that can sign in. The owner holds every scope; other accounts hold the scopes they were granted, never `admin`. */
 export const accountSchema = z
   .object({
     accountId: z.string(),
@@ -16,49 +16,49 @@ export const accountSchema = z
 /** `POST /api/accounts` */
 export const addAccountInputSchema = z
   .strictObject({
-    name: textSchema(100).describe("What it is called, once: another account has another name."),
+    name: textSchema(100).describe("Must be unique."),
     scopes: z.array(scopeSchema.exclude(["admin"])).min(1),
   })
   .meta({ id: "AddAccountInput" });
 
-/** The answer to it: the account, and the link that signs its first browser in. */
+/** The response: the account, and a link that signs in its first browser. */
 export const addedAccountSchema = accountSchema
   .extend({ signInLink: z.object({ url: z.string(), expiresAt: z.string() }) })
   .meta({ id: "AddedAccount" });
 
-/** A passkey: a way to sign in without a password, kept by a browser, a phone or a security key. */
+/** A passkey, stored by a browser, a phone or a security key. */
 export const passkeySchema = z
   .object({
     passkeyId: z.string(),
     name: z.string(),
     createdAt: z.string(),
     lastUsedAt: z.string().nullable(),
-    backedUp: z.boolean().describe("Whether its keeper keeps it on more than one device."),
+    backedUp: z.boolean().describe("Whether it is synced to more than one device."),
   })
   .meta({ id: "Passkey" });
 
 /**
- * A ceremony of WebAuthn that began: what goes to the browser's `navigator.credentials`.
+ * A WebAuthn ceremony: the options for the browser's `navigator.credentials`.
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseCreationOptionsFromJSON
  */
 export const passkeyCeremonySchema = z
   .object({
-    ceremonyId: z.string().describe("Names it when its answer comes; good once, for five minutes."),
-    options: z.record(z.string(), z.unknown()).describe("As `PublicKeyCredential.parse…OptionsFromJSON` takes them."),
+    ceremonyId: z.string().describe("Send it with the response. Single use, expires after five minutes."),
+    options: z.record(z.string(), z.unknown()).describe("Input of `PublicKeyCredential.parse…OptionsFromJSON`."),
   })
   .meta({ id: "PasskeyCeremony" });
 
-/** What the browser answered, as `PublicKeyCredential.toJSON` gives it. */
+/** The browser's response, from `PublicKeyCredential.toJSON`. */
 export const passkeyAnswerSchema = z
   .strictObject({ ceremonyId: z.string().min(1).max(100), credential: z.record(z.string(), z.unknown()) })
   .meta({ id: "PasskeyAnswer" });
 
-/** `POST /api/passkeys`: the answer of a registration, and what the passkey shall be called. */
+/** `POST /api/passkeys`: the browser's registration response, and a name for the passkey. */
 export const addPasskeyInputSchema = passkeyAnswerSchema
   .extend({ name: textSchema(100) })
   .meta({ id: "AddPasskeyInput" });
 
-/** What is written down. Each is one thing that somebody decided or made. */
+/** Actions recorded in the audit log. */
 export const auditActions = [
   "sign_in_link_created",
   "signed_in",
@@ -92,7 +92,7 @@ export const auditActions = [
 ] as const;
 export const auditActionSchema = z.enum(auditActions);
 
-/** What the list can be narrowed to: what somebody who looks for something has in mind. */
+/** Groups of actions to filter the audit log by. */
 export const auditKinds = {
   sign_in: [
     "sign_in_link_created",
@@ -121,7 +121,7 @@ export const auditKinds = {
 } as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
 export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "agent", "memory"]);
 
-/** One line of what was decided and made: who, when, what, from where. */
+/** An entry of the audit log. */
 export const auditEntrySchema = z
   .object({
     auditId: z.string(),
@@ -129,11 +129,11 @@ export const auditEntrySchema = z
     account: z
       .object({ accountId: z.string(), name: z.string() })
       .nullable()
-      .describe("Who; null when nobody was known."),
+      .describe("Null if the caller was not authenticated."),
     action: auditActionSchema,
-    subject: z.string().nullable().describe("The id of what it was done to."),
-    details: z.record(z.string(), z.unknown()).describe("What a person would ask next; never a secret."),
-    address: z.string().nullable().describe("From where; null for the command line."),
+    subject: z.string().nullable().describe("Id of the affected object."),
+    details: z.record(z.string(), z.unknown()).describe("Further facts. Never contains secrets."),
+    address: z.string().nullable().describe("Client address. Null for the command line."),
     userAgent: z.string().nullable(),
   })
   .meta({ id: "AuditEntry" });
@@ -141,8 +141,8 @@ export const auditEntrySchema = z
 /** `GET /api/audit` */
 export const auditQuerySchema = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50),
-  before: z.string().max(100).optional().describe("The `auditId` of the last entry of the page before."),
-  kind: auditKindSchema.optional().describe("Only these entries."),
+  before: z.string().max(100).optional().describe("The `auditId` of the last entry on the previous page."),
+  kind: auditKindSchema.optional().describe("Filter by kind."),
 });
 export const auditPageSchema = z
   .object({ entries: z.array(auditEntrySchema), hasMore: z.boolean() })

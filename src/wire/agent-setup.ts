@@ -1,42 +1,42 @@
 import { z } from "zod";
 import { agentEntrySchema } from "./coding.ts";
 
-/** How a person logs in: on the gateway's own machine, or from anywhere with a code. */
+/** How the user logs in: in a browser on the gateway's machine, or with a code from any device. */
 export const loginMethodSchema = z.enum(["browser", "code"]);
 
-/** What runs for an agent beside its sessions. */
+/** Setup jobs that run for an agent besides its sessions. */
 export const agentSetupJobKindSchema = z.enum(["login", "install"]);
 
-/** A log-in or an installation, in a terminal of its own. */
+/** A login or an installation in its own terminal. */
 export const agentSetupJobSchema = z
   .object({
     kind: agentSetupJobKindSchema,
-    sessionId: z.string().describe("Attach to it as to a session: only who holds `admin` can."),
+    sessionId: z.string().describe("Attach to it like a session. Requires the scope `admin`."),
     state: z
       .enum(["waiting", "running", "ended"])
-      .describe("An installation waits while another agent is installed. One that ended is told for a minute."),
-    ahead: z.int().describe("While it waits: so many installations come first. Else 0."),
-    exitCode: z.int().nullable().describe("Null while it runs, and after a signal."),
+      .describe("An installation waits while another agent is being installed. Ended jobs are listed for one minute."),
+    ahead: z.int().describe("Number of installations ahead in the queue."),
+    exitCode: z.int().nullable().describe("Null while running or after a signal."),
   })
   .meta({ id: "AgentSetupJob" });
 
-/** `GET /api/agents/setup`: every agent that Postern knows, found or not, and what is to be done for it. */
+/** `GET /api/agents/setup`: every supported agent, installed or not, with its setup state. */
 export const agentSetupSchema = z
   .object({
     agents: z.array(
       agentEntrySchema
         .extend({
-          title: z.string().describe("As its vendor calls it."),
+          title: z.string().describe("The vendor's product name."),
           isConfigured: z.boolean(),
           installCommand: z
             .string()
             .nullable()
-            .describe("What `install` runs; null for an agent that npm does not have."),
-          loginMethods: z.array(loginMethodSchema).describe("Empty for an agent without a log-in of its own."),
+            .describe("The command that `install` runs. Null if the agent is not on npm."),
+          loginMethods: z.array(loginMethodSchema).describe("Empty if the agent has no login."),
           keyVariable: z
             .string()
             .nullable()
-            .describe("The vendor's key variable that is set for the gateway: no log-in is needed."),
+            .describe("API key variable set for the gateway, which replaces the login. Null if none is set."),
           errands: z.array(agentSetupJobSchema),
         })
         .meta({ id: "AgentSetup" }),
@@ -49,15 +49,15 @@ export const agentLoginInputSchema = z
   .strictObject({
     method: loginMethodSchema
       .optional()
-      .describe("`code` works from another machine or a phone too. Without it, the agent's first."),
+      .describe("`code` also works from another machine or a phone. Defaults to the agent's first method."),
   })
   .meta({ id: "AgentLoginInput" });
 
-/** The answer to a log-in and to an installation: a terminal, which is attached to like a session's. */
+/** The terminal of a login or an installation. Attach to it like a session's. */
 export const agentTerminalSchema = z
   .object({
     sessionId: z.string(),
-    began: z.boolean().describe("False when one was under way: that one is meant."),
+    began: z.boolean().describe("False if one was already running, which is returned."),
   })
   .meta({ id: "AgentTerminal" });
 
@@ -66,7 +66,7 @@ export const cancelSetupJobQuerySchema = z.strictObject({
   unlessWatched: z
     .literal("true")
     .optional()
-    .describe("For a page that is left: it ends a few seconds later, and not while somebody watches it elsewhere."),
+    .describe("For a page that is being closed: cancels after a few seconds, unless another viewer is attached."),
 });
 
 export type LoginMethod = z.infer<typeof loginMethodSchema>;

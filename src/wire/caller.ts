@@ -1,20 +1,20 @@
 import type { FolderScope, Scope } from "./access.ts";
 
-/** Who calls a coding tool: as much of the caller as coding needs to know. */
+/** The caller of a coding tool. */
 export interface Caller {
   readonly accountId: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Folders (real paths) that the caller's token is limited to; null is no limit. */
+  /** Folders (real paths) that the caller's token is limited to; null means no limit. */
   readonly folders: readonly string[] | null;
-  /** Notes each folder that the folder rule allows the caller: what the caller holds open ends when one of them is taken away. */
+  /** Records each folder that the request uses: its connections close when access to one of them is revoked. */
   readonly allowed?: { note(folder: { readonly dir: string; readonly scope: FolderScope }): void };
 }
 
-/** A directory that the folder rule lets through. */
+/** A directory that the folder rule allows. */
 export interface AllowedDir {
-  /** Its real path. */
+  /** Real path. */
   readonly dir: string;
-  /** Whether the owner trusts what lies in it: registered with `coding`, or named in permissive mode. */
+  /** Whether the owner trusts its contents: registered with `coding`, or named in permissive mode. */
   readonly trusted: boolean;
 }
 
@@ -27,13 +27,13 @@ export type ResolveAllowedDir = (
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
 ) => Promise<AllowedDir>;
 
-/** Those of many directories (which may be gone) whose sessions may be seen by the folder rule. */
+/** The directories, existing or not, whose sessions the folder rule makes visible. */
 export type VisibleAmong = (
   dirs: readonly string[],
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
 ) => Promise<ReadonlySet<string>>;
 
-/** Whether sessions of this directory (which may be gone) may be seen by the folder rule. */
+/** Whether the folder rule makes sessions of this directory visible. The directory may no longer exist. */
 export type IsVisibleDir = (
   dir: string,
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },

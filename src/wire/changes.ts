@@ -1,25 +1,25 @@
 import { z } from "zod";
 import { textSchema } from "./text.ts";
 
-/** A file that differs. */
+/** A changed file. */
 export const changedFileSchema = z.object({
-  path: z.string().describe("From `root`; ends with a slash where it is a repository of its own."),
-  previousPath: z.string().nullable().describe("Of a renamed file."),
+  path: z.string().describe("Relative to `root`. Ends with a slash if it is a nested repository."),
+  previousPath: z.string().nullable().describe("Set for renamed files."),
   status: z.enum(["added", "modified", "deleted", "renamed", "untracked"]),
-  additions: z.int().nullable().describe("Null of a binary file."),
+  additions: z.int().nullable().describe("Null for binary files."),
   deletions: z.int().nullable(),
-  patch: z.string().nullable().describe("Unified diff; null of a binary file, and of one that is too large to show."),
+  patch: z.string().nullable().describe("Unified diff. Null for binary files and files that are too large."),
 });
 
-/** `GET /api/coding/sessions/{id}/diff`: the session's directory against where it began, uncommitted and untracked files included. */
+/** `GET /api/coding/sessions/{id}/diff`: changes since the session's base, including uncommitted and untracked files. */
 export const sessionDiffSchema = z
   .object({
-    root: z.string().describe("The worktree, or the repository's."),
+    root: z.string().describe("Root of the worktree or repository."),
     base: z
-      .object({ name: z.string(), commit: z.string().describe("Empty before the first commit.") })
-      .describe("The base branch of a worktree, and where it was left; else HEAD."),
+      .object({ name: z.string(), commit: z.string().describe("Empty if the repository has no commits.") })
+      .describe("For a worktree, its base branch and the commit where it diverged. Otherwise HEAD."),
     files: z.array(changedFileSchema),
-    truncated: z.boolean().describe("More files differ than are listed, or more text than is shown."),
+    truncated: z.boolean().describe("True if files or patches were left out."),
   })
   .meta({ id: "SessionDiff" });
 
@@ -29,14 +29,16 @@ export const closePreviewSchema = z
     worktree: z
       .object({
         path: z.string(),
-        branch: z.string().describe("It is kept."),
-        files: z.int().describe("Files that would be rescued: changed since the last commit, and not ignored."),
-        ignored: z.object({ count: z.int(), bytes: z.int() }).describe("Ignored files, which would be gone for good."),
-        complete: z.boolean().describe("False: there is more in it than was counted."),
-        keepsBecause: z.string().nullable().describe("Why it would stay where it is; null when it would be removed."),
+        branch: z.string().describe("Kept after the session is closed."),
+        files: z.int().describe("Files that would be saved as a rescue: uncommitted and not ignored."),
+        ignored: z
+          .object({ count: z.int(), bytes: z.int() })
+          .describe("Ignored files, which would be deleted permanently."),
+        complete: z.boolean().describe("False if the worktree holds more than was counted."),
+        keepsBecause: z.string().nullable().describe("Why the worktree would be kept. Null if it would be removed."),
       })
       .nullable()
-      .describe("Null: the session has no worktree that stands."),
+      .describe("Null if the session has no worktree on disk."),
   })
   .meta({ id: "ClosePreview" });
 
@@ -46,12 +48,12 @@ export const sessionDirsSchema = z
     dirs: z
       .array(
         z.object({
-          dir: z.string().describe("A worktree that the gateway made counts as its repository."),
+          dir: z.string().describe("For worktrees created by the gateway, the repository."),
           sessions: z.int(),
           lastUsedAt: z.string(),
         }),
       )
-      .describe("The most recently used first; at most 500."),
+      .describe("Most recently used first, at most 500."),
     truncated: z.boolean(),
   })
   .meta({ id: "SessionDirs" });
@@ -71,20 +73,20 @@ export const branchesQuerySchema = z.strictObject({ dir: textSchema(4096) });
 
 export const branchesSchema = z
   .object({
-    repository: z.string().nullable().describe("Null: the directory is in no repository, and can have no worktree."),
+    repository: z.string().nullable().describe("Null if the directory is not in a Git repository."),
     current: z.string().nullable(),
-    branches: z.array(z.string()).describe("Local ones, the most recently committed first; at most 500."),
-    suggested: z.string().describe("A name that is free."),
+    branches: z.array(z.string()).describe("Local branches, most recent commit first, at most 500."),
+    suggested: z.string().describe("An unused branch name."),
   })
   .meta({ id: "Branches" });
 
-/** `POST /api/agents/{name}`: configures an agent, or changes what is configured. */
+/** `POST /api/agents/{name}`: configures an agent or changes its configuration. */
 export const configureAgentInputSchema = z
   .strictObject({
     binary: textSchema(4096)
       .nullable()
       .optional()
-      .describe("Absolute path; null is looked up on PATH. Left out, what is configured stays."),
+      .describe("Absolute path. Null uses PATH. If omitted, the current value is kept."),
     isDefault: z.literal(true).optional(),
   })
   .meta({ id: "ConfigureAgentInput" });
@@ -97,7 +99,7 @@ export type CompletedPaths = z.infer<typeof completedPathsSchema>;
 export type Branches = z.infer<typeof branchesSchema>;
 export type ConfigureAgentInput = z.infer<typeof configureAgentInputSchema>;
 
-/** Work that a removed worktree would have taken with it, kept as a commit in its repository. */
+/** Uncommitted work of a removed worktree, saved as a commit in its repository. */
 export const rescueSchema = z
   .object({
     sessionId: z.string(),
@@ -106,33 +108,33 @@ export const rescueSchema = z
     repository: z.string(),
     path: z
       .string()
-      .describe("Where the worktree stood, and stands again once the session goes on or the rescue is restored."),
+      .describe("Path of the worktree. It is recreated when the session is resumed or the rescue is restored."),
     branch: z.string(),
-    files: z.int().describe("Paths that differed from what was committed."),
+    files: z.int().describe("Number of files with uncommitted changes."),
     rescuedAt: z.string(),
   })
   .meta({ id: "Rescue" });
 
 const sessionIdSchema = textSchema(200);
 
-export const rescueListOutputSchema = z.object({ rescues: z.array(rescueSchema).describe("Latest first.") });
+export const rescueListOutputSchema = z.object({ rescues: z.array(rescueSchema).describe("Most recent first.") });
 
 export const rescueInputSchema = z.strictObject({ sessionId: sessionIdSchema }).meta({ id: "RescueInput" });
 
-/** More are counted, not listed. */
+/** Paths beyond this are counted but not listed. */
 export const maxListedPaths = 1_000;
 
 export const rescueShowOutputSchema = rescueSchema
   .extend({
     paths: z.array(z.object({ path: z.string(), change: z.enum(["added", "modified", "deleted"]) })),
-    pathCount: z.int().describe("Those in folders that the caller can see; `paths` has the first 1,000."),
+    pathCount: z.int().describe("Total in folders you have access to. `paths` has the first 1,000."),
   })
   .meta({ id: "RescueShow" });
 
 export const rescueRestoreInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema,
-    force: z.boolean().optional().describe("Overwrite files that were changed since."),
+    force: z.boolean().optional().describe("Overwrite files that have changed since."),
   })
   .meta({ id: "RescueRestoreInput" });
 
@@ -140,10 +142,8 @@ export const rescueRestoreOutputSchema = z
   .object({
     sessionId: z.string(),
     path: z.string(),
-    restored: z
-      .array(z.string())
-      .describe("Paths that were written or removed, in folders that the caller can see; the first 1,000 of them."),
-    restoredCount: z.int().describe("All paths that were written or removed."),
+    restored: z.array(z.string()).describe("Paths written or removed in folders you have access to, at most 1,000."),
+    restoredCount: z.int().describe("Total number of paths written or removed."),
   })
   .meta({ id: "RescueRestore" });
 

@@ -2,10 +2,9 @@ import { z } from "zod";
 import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
-/** The seed's four states, by facts alone. */
 export const sessionStatusSchema = z.enum(["initializing", "running", "completed", "failed"]);
 
-/** What the agent is doing; null when no process runs or nothing is known. Ours. */
+/** What the agent is doing; null if no process runs or it is unknown. */
 export const activitySchema = z.enum([
   "starting",
   "working",
@@ -17,51 +16,58 @@ export const activitySchema = z.enum([
   "limited",
 ]);
 
-/** How freely the agent may act without asking: `ask` before anything of weight, `edits` to files alone, `all`. Ours. */
+/** What the agent can do without asking: nothing significant (`ask`), edit files (`edits`), or everything (`all`). */
 export const permissionModeSchema = z.enum(["ask", "edits", "all"]);
 
-/** A permission, or an answer, that the agent waits for. */
+/** A permission request or question that the agent is waiting on. */
 export const pendingPermissionSchema = z.object({
   permissionId: z.string(),
   kind: z
     .enum(["permission", "question", "plan", "dialog"])
-    .describe("A tool's use, a question to the user, a plan, or a dialog of the agent's own, such as one about trust."),
-  tool: z.string().describe("The tool's name; what a dialog is about."),
+    .describe(
+      "Use of a tool, a question to the user, a plan, or a dialog of the agent itself, such as a trust prompt.",
+    ),
+  tool: z.string().describe("Tool name, or the subject of a dialog."),
   input: z.unknown(),
   askedAt: z.string(),
-  answerable: z.boolean().describe("False: it can be answered in the agent's terminal only."),
+  answerable: z.boolean().describe("False if it can only be answered in the agent's terminal."),
   choices: z
-    .array(z.object({ choiceId: z.string(), label: z.string().describe("From the agent's screen. Untrusted.") }))
+    .array(z.object({ choiceId: z.string(), label: z.string().describe("Text on the agent's screen. Untrusted.") }))
     .optional()
-    .describe("What a dialog offers, in its order."),
+    .describe("Options of a dialog, in order."),
 });
 
-/** The git worktree that was made for a session. */
+/** The Git worktree created for a session. */
 export const worktreeSchema = z.object({
-  repository: z.string().describe("The directory of the project that it is a worktree of."),
+  repository: z.string().describe("Directory of the main project."),
   path: z.string(),
   branch: z.string(),
   baseBranch: z.string(),
   removed: z
     .boolean()
-    .describe("It went when the session was closed; going on with the session makes it anew from its branch."),
+    .describe("Removed when the session was closed. Resuming the session recreates it from its branch."),
   rescue: z
     .object({ ref: z.string(), commit: z.string() })
     .nullable()
-    .describe("Work that was in it when it was removed, kept as a commit. `postern rescue restore` puts it back."),
+    .describe(
+      "Uncommitted work saved as a commit when the worktree was removed. `postern rescue restore` restores it.",
+    ),
 });
 
-/** A session as every answer shows it. */
+/** A session as returned by every tool. */
 export const sessionSummarySchema = z
   .object({
     sessionId: z.string(),
-    sessionAliases: z.array(z.string()).describe("Other ids that find this session, such as a provisional one."),
+    sessionAliases: z.array(z.string()).describe("Other ids of this session, such as a provisional one."),
     agent: z.string(),
     dir: z.string(),
     title: z.string().nullable(),
     status: sessionStatusSchema,
     activity: activitySchema.nullable(),
-    owner: z.enum(["gateway", "external"]).nullable().describe("Who runs the live process, if one lives."),
+    owner: z
+      .enum(["gateway", "external"])
+      .nullable()
+      .describe("Which side runs the live process. Null if there is none."),
     pid: z.int().nullable(),
     createdAt: z.string(),
     updatedAt: z.string(),
@@ -69,18 +75,15 @@ export const sessionSummarySchema = z
     queuedPrompts: z.int(),
     draft: z
       .boolean()
-      .describe("True: the next queued prompt waits because the agent's composer holds text typed in the terminal."),
+      .describe("True if the next queued prompt waits because the agent's composer holds text typed in the terminal."),
     model: z.string().nullable(),
     branch: z.string().nullable(),
     worktree: worktreeSchema.nullable(),
     permissions: z.array(pendingPermissionSchema),
-    screen: z
-      .string()
-      .nullable()
-      .describe("While `activity` is `needs_attention`: what the agent's terminal shows. Untrusted."),
+    screen: z.string().nullable().describe("Terminal screen while `activity` is `needs_attention`. Untrusted."),
     resetsAt: z.string().nullable(),
-    sizeBytes: z.int().describe("Size of the transcript."),
-    exitCode: z.int().nullable().describe("128 + the signal's number after a signal."),
+    sizeBytes: z.int().describe("Transcript size."),
+    exitCode: z.int().nullable().describe("128 plus the signal number after a signal."),
     signal: z.string().nullable(),
     failure: z
       .object({ exitCode: z.int().nullable(), signal: z.string().nullable(), lastScreen: z.string() })
@@ -88,55 +91,55 @@ export const sessionSummarySchema = z
     turnFailure: z
       .string()
       .nullable()
-      .describe("Why the last turn ended without an answer, in the words of the agent or its vendor. Untrusted."),
+      .describe("Why the last turn ended without an answer, as reported by the agent or vendor. Untrusted."),
     warnings: z
       .array(z.string())
-      .describe("What does not work around the live agent, such as its sandbox, and how to fix it. Untrusted."),
+      .describe("Problems of the live agent's environment, such as its sandbox, with fixes. Untrusted."),
     continuedBy: z.string().nullable(),
     closedAt: z.string().nullable(),
   })
   .meta({ id: "SessionSummary" });
 
-/** Longest wait of a call, in milliseconds. */
+/** Longest wait of a call. */
 export const maxWaitMs = 600_000;
 const waitMsSchema = z.int().min(0).max(maxWaitMs);
 const sessionIdSchema = textSchema(200);
-export const agentSchema = z.string().min(1).max(100).describe("Agent name or alias; the default agent when left out.");
+export const agentSchema = z.string().min(1).max(100).describe("Agent name or alias. Defaults to the default agent.");
 export const dirSchema = z.string().min(1).max(4096).describe("Absolute path of the directory to work in.");
 
-/** What to do with text that is in the agent's composer already. */
+/** What to do with text already in the agent's composer. */
 export const onDraftSchema = z.enum(["clear", "append"]);
 
 export const askInputSchema = z
   .strictObject({
     agent: agentSchema.optional(),
     dir: dirSchema,
-    prompt: z.string().min(1).describe("What to tell the agent, as plain text."),
-    sessionId: sessionIdSchema.optional().describe("Continues this session; a new one starts when left out."),
+    prompt: z.string().min(1).describe("Plain-text prompt for the agent."),
+    sessionId: sessionIdSchema.optional().describe("Session to continue. If omitted, a new one starts."),
     model: textSchema(200).optional(),
-    systemPrompt: textSchema().optional().describe("Only for new sessions."),
-    worktree: z.boolean().optional().describe("True makes an isolated git worktree for `branch` from `baseBranch`."),
+    systemPrompt: textSchema().optional().describe("New sessions only."),
+    worktree: z.boolean().optional().describe("True creates an isolated Git worktree for `branch` from `baseBranch`."),
     baseBranch: textSchema(250).optional(),
     branch: textSchema(250).optional(),
     permissionMode: permissionModeSchema.optional(),
-    waitMs: waitMsSchema.optional().describe("Wait until the turn ends or somebody is needed, at most this long."),
+    waitMs: waitMsSchema.optional().describe("Maximum wait until the turn ends or the agent needs input."),
     idempotencyKey: textSchema(200).optional(),
     onDraft: onDraftSchema
       .optional()
       .describe(
-        "What to do when the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. Left out: `composer_not_empty`.",
+        "If the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. If omitted: `composer_not_empty`.",
       ),
-    allowCommands: z.boolean().optional().describe("Let a first `/` or `!` be the agent's command."),
+    allowCommands: z.boolean().optional().describe("Allow prompts that start with `/` or `!` (agent commands)."),
   })
   .meta({ id: "AskInput" });
 
 export const startedSchema = z.enum(["new", "reconnect", "resumed"]);
 
-/** How far a prompt has come. */
+/** Delivery state of a prompt. */
 export const deliveryStateSchema = z
   .enum(["queued", "sent", "received", "delivered", "lost", "unknown"])
   .describe(
-    "`queued`: waits for the agent. `sent`: on its way. `received`: the agent reported it and has not written it to its transcript yet. `delivered`: in the transcript. `lost`: the agent did not take it and will not. `unknown`: it cannot be determined.",
+    "`queued`: waiting for the agent. `sent`: typed. `received`: confirmed by the agent, not in the transcript yet. `delivered`: in the transcript. `lost`: the agent will not process it. `unknown`: cannot be determined.",
   );
 
 export const askOutputSchema = sessionSummarySchema
@@ -146,32 +149,32 @@ export const askOutputSchema = sessionSummarySchema
       .boolean()
       .nullable()
       .describe(
-        "True: in the agent's transcript. False: the agent did not take it and will not; it is safe to send again. Null: not known, or not yet.",
+        "True: in the agent's transcript. False: the agent will not process it; safe to send again. Null: unknown or pending.",
       ),
     deliveryState: deliveryStateSchema,
-    ignored: z.array(z.string()).describe("Request fields that had no effect."),
-    turns: z.array(turnSchema).optional().describe("With `waitMs`: the turns since this prompt."),
+    ignored: z.array(z.string()).describe("Request fields without effect."),
+    turns: z.array(turnSchema).optional().describe("With `waitMs`: turns since this prompt."),
   })
   .meta({ id: "AskOutput" });
 
 export const readInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema,
-    after: z.int().min(-1).optional().describe("Turns with a larger index only."),
-    before: z.int().min(0).optional().describe("Turns with a smaller index only: to page back from the newest."),
-    last: z.int().min(1).max(1000).optional().describe("The newest so many turns."),
-    limit: z.int().min(1).max(1000).optional().describe("100 by default, newest first to be kept."),
-    waitMs: waitMsSchema.optional().describe("Wait for something new, at most this long."),
-    blocks: z.boolean().optional().describe("False leaves out the blocks and keeps the text."),
-    images: z.boolean().optional().describe("True adds the pictures in prompts, as base64."),
+    after: z.int().min(-1).optional().describe("Only turns with a larger index."),
+    before: z.int().min(0).optional().describe("Only turns with a smaller index, to page backward."),
+    last: z.int().min(1).max(1000).optional().describe("Return only this many newest turns."),
+    limit: z.int().min(1).max(1000).optional().describe("Defaults to 100. The newest are kept."),
+    waitMs: waitMsSchema.optional().describe("Maximum wait for something new."),
+    blocks: z.boolean().optional().describe("False omits blocks and keeps text."),
+    images: z.boolean().optional().describe("True adds images in prompts, as base64."),
   })
   .meta({ id: "ReadInput" });
 
 export const readOutputSchema = sessionSummarySchema
   .extend({
     turns: z.array(turnSchema),
-    nextAfter: z.int().describe("Pass as `after` to get what comes next, the unfinished last turn included."),
-    skippedLines: z.int().describe("Lines of the transcript that could not be read."),
+    nextAfter: z.int().describe("Pass as `after` to continue, including an unfinished last turn."),
+    skippedLines: z.int().describe("Unreadable transcript lines."),
   })
   .meta({ id: "ReadOutput" });
 
@@ -179,7 +182,7 @@ export const closeInputSchema = z
   .strictObject({ sessionId: sessionIdSchema, discardWorktree: z.boolean().optional() })
   .meta({ id: "CloseInput" });
 
-/** What became of a closed session's worktree; null when it had none. */
+/** The result for a closed session's worktree; null if it had none. */
 export const closedWorktreeSchema = z
   .object({
     path: z.string(),
@@ -208,7 +211,7 @@ export const agentEntrySchema = z
     name: z.string(),
     aliases: z.array(z.string()),
     isDefault: z.boolean(),
-    binary: z.string().nullable().describe("Absolute path, or null when it was not found."),
+    binary: z.string().nullable().describe("Absolute path. Null if not found."),
     version: z.string().nullable(),
     login: z.enum(["logged_in", "logged_out", "key_variable", "unknown"]),
   })
@@ -216,8 +219,8 @@ export const agentEntrySchema = z
 
 export const listAgentsOutputSchema = z
   .object({
-    agents: z.array(agentEntrySchema).describe("Configured."),
-    availableAgents: z.array(agentEntrySchema).describe("Found on the machine, not configured."),
+    agents: z.array(agentEntrySchema).describe("Configured agents."),
+    availableAgents: z.array(agentEntrySchema).describe("Installed but not configured."),
     default: z.string().nullable(),
   })
   .meta({ id: "ListAgentsOutput" });
@@ -227,20 +230,17 @@ export const emptyInputSchema = z.strictObject({});
 export const interruptInputSchema = z.strictObject({ sessionId: sessionIdSchema }).meta({ id: "InterruptInput" });
 
 export const interruptOutputSchema = sessionSummarySchema
-  .extend({ interrupted: z.boolean().describe("False: no turn was running.") })
+  .extend({ interrupted: z.boolean().describe("False if no turn was running.") })
   .meta({ id: "InterruptOutput" });
 
 export const answerPermissionInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema,
     permissionId: z.string().min(1).max(200),
-    decision: z.enum(["allow", "deny"]).optional().describe("Needed for all but a dialog."),
-    choice: textSchema(200).optional().describe("For a dialog: the `choiceId` to pick."),
-    message: z.string().min(1).max(10_000).optional().describe("Told to the agent with a denial."),
-    answers: z
-      .record(z.string(), z.string())
-      .optional()
-      .describe("For a question of the agent: the answer to each, by the question's text."),
+    decision: z.enum(["allow", "deny"]).optional().describe("Required except for dialogs."),
+    choice: textSchema(200).optional().describe("For dialogs: the `choiceId` to select."),
+    message: z.string().min(1).max(10_000).optional().describe("Sent to the agent with a denial."),
+    answers: z.record(z.string(), z.string()).optional().describe("For questions: answers keyed by question text."),
   })
   .meta({ id: "AnswerPermissionInput" });
 
@@ -251,7 +251,7 @@ export const spawnInputSchema = z
   .strictObject({
     sessionId: sessionIdSchema.optional(),
     agent: agentSchema.optional(),
-    dir: dirSchema.optional().describe("Needed without `sessionId`."),
+    dir: dirSchema.optional().describe("Required without `sessionId`."),
     model: textSchema(200).optional(),
     systemPrompt: textSchema().optional(),
     cols: colsSchema.optional().describe("Clamped to 2 to 1000."),

@@ -1,14 +1,14 @@
 import { z } from "zod";
 
-/** One thing that `postern doctor` looked at. */
+/** The result of one check of `postern doctor`. */
 export const findingSchema = z.object({
-  /** What was looked at, such as `git` or `agent codex`. */
+  /** What was checked, such as `git` or `agent codex`. */
   check: z.string(),
-  /** `failure`: something does not work. `warning`: it works, and not as one would want. */
+  /** `failure`: something does not work. `warning`: it works, but needs attention. */
   level: z.enum(["ok", "warning", "failure"]),
   /** One sentence. */
   message: z.string(),
-  /** The command that mends it; null where nothing is to mend, or no command can. */
+  /** The command that fixes it; null if nothing is wrong, or no command can fix it. */
   fix: z.string().nullable(),
 });
 

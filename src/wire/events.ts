@@ -2,7 +2,7 @@ import { z } from "zod";
 import { activitySchema, pendingPermissionSchema, sessionStatusSchema } from "./coding.ts";
 import { textSchema } from "./text.ts";
 
-/** What can happen to a session. Ours: the seed has no events. */
+/** Kinds of session events. */
 export const eventKinds = [
   "session.created",
   "session.status",
@@ -17,12 +17,14 @@ export const eventKindSchema = z.enum(eventKinds);
 /** An event's id: 26 characters, in the order of publication when compared as text, never used twice. */
 export const eventIdSchema = z
   .string()
-  .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, "An event id has 26 characters, as the id of an event that was received.");
+  .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, "Not an event id: use the 26-character `id` of an event you received.");
 
-// Ids, names and numbers only: what a prompt, a turn or a tool's input says stays on this machine, where events may leave it.
+// Ids, names and numbers only: events can leave the machine, prompts, turns and tool inputs must not.
 const head = {
   id: eventIdSchema,
-  at: z.string().describe("When it happened, which after a restart of the gateway may be before it was told."),
+  at: z
+    .string()
+    .describe("When it happened. After a gateway restart, this can be earlier than the time of publication."),
   sessionId: z.string(),
   agent: z.string(),
   dir: z.string(),
@@ -37,7 +39,7 @@ export const sessionCreatedSchema = z
     replaces: z
       .string()
       .nullable()
-      .describe("The session, or the provisional id, that this one goes on from in the same terminal."),
+      .describe("The session or provisional id that this session replaces in the same terminal."),
   })
   .meta({ id: "SessionCreatedEvent" });
 
@@ -47,7 +49,7 @@ export const sessionStatusEventSchema = z
     ...head,
     status: sessionStatusSchema,
     previous: sessionStatusSchema.nullable(),
-    continuedBy: z.string().nullable().describe("The session with which its process goes on."),
+    continuedBy: z.string().nullable().describe("The session that continues in the same process."),
   })
   .meta({ id: "SessionStatusEvent" });
 
@@ -70,7 +72,7 @@ export const sessionPermissionAskedSchema = z
     ...head,
     permissionId: z.string(),
     permission: pendingPermissionSchema.shape.kind,
-    tool: z.string().describe("Its name; `coding_read_session` has the input."),
+    tool: z.string().describe("Tool name. `coding_read_session` returns the input."),
   })
   .meta({ id: "SessionPermissionAskedEvent" });
 
@@ -79,7 +81,7 @@ export const sessionExitedSchema = z
     kind: z.literal("session.exited"),
     ...head,
     status: sessionStatusSchema,
-    exitCode: z.int().nullable().describe("128 + the signal's number after a signal; null when nobody saw it."),
+    exitCode: z.int().nullable().describe("128 plus the signal number after a signal. Null if unknown."),
     signal: z.string().nullable(),
   })
   .meta({ id: "SessionExitedEvent" });
@@ -88,7 +90,7 @@ export const sessionClosedSchema = z
   .object({ kind: z.literal("session.closed"), ...head })
   .meta({ id: "SessionClosedEvent" });
 
-/** What happened to a session: the `data` of the event stream and the body of a webhook's request. */
+/** A session event: the `data` of the event stream and the body of webhook requests. */
 export const sessionEventSchema = z
   .discriminatedUnion("kind", [
     sessionCreatedSchema,
@@ -101,7 +103,7 @@ export const sessionEventSchema = z
   ])
   .meta({ id: "SessionEvent" });
 
-/** The `data` of the stream's own event `reset`: what came before is no longer kept, or was never ours. */
+/** The `data` of the stream's `reset` event: the given event id is unknown or no longer stored. */
 export const streamResetSchema = z
   .object({ kind: z.literal("reset"), id: eventIdSchema, at: z.string(), reason: z.string() })
   .meta({ id: "StreamReset" });
@@ -113,20 +115,20 @@ export const eventsQuerySchema = z.strictObject({
     .string()
     .max(200)
     .optional()
-    .describe("For clients that cannot send the header `Last-Event-ID`, which wins."),
+    .describe("For clients that cannot send the header `Last-Event-ID`. The header takes precedence."),
 });
 
 export const webhookSchema = z
   .object({
     webhookId: z.string(),
     url: z.string(),
-    kinds: z.array(eventKindSchema).nullable().describe("Null is all."),
-    folders: z.array(z.string()).nullable().describe("Only sessions in these folders; null is no limit."),
+    kinds: z.array(eventKindSchema).nullable().describe("Null means all."),
+    folders: z.array(z.string()).nullable().describe("Only sessions in these folders. Null means no limit."),
     createdAt: z.string(),
     disabledAt: z.string().nullable(),
     disabledReason: z.string().nullable(),
-    waiting: z.int().describe("Events still to be delivered."),
-    dead: z.int().describe("Events that were given up."),
+    waiting: z.int().describe("Events waiting for delivery."),
+    dead: z.int().describe("Events that could not be delivered."),
   })
   .meta({ id: "Webhook" });
 
@@ -134,16 +136,16 @@ export const webhookSchema = z
 export const addWebhookInputSchema = z
   .strictObject({
     url: z
-      .url({ protocol: /^https?$/, error: "An address of http or https is needed." })
+      .url({ protocol: /^https?$/, error: "Must be an http or https URL." })
       .max(2_000)
-      .describe("https; http and private addresses only where `allowPrivateAddresses` of the configuration says so."),
-    kinds: z.array(eventKindSchema).min(1).max(eventKinds.length).optional().describe("All when left out."),
+      .describe("https URL. http and private addresses require the setting `allowPrivateAddresses`."),
+    kinds: z.array(eventKindSchema).min(1).max(eventKinds.length).optional().describe("Defaults to all kinds."),
   })
   .meta({ id: "AddWebhookInput" });
 
-/** The answer to it: the one time that the secret is shown. */
+/** The response, which is the only one that contains the secret. */
 export const addedWebhookSchema = webhookSchema
-  .extend({ secret: z.string().describe("Verifies signatures. Keep it: it is shown this one time.") })
+  .extend({ secret: z.string().describe("Verifies signatures. Shown only once.") })
   .meta({ id: "AddedWebhook" });
 
 export const deliveryStateSchema = z.enum(["waiting", "delivered", "dead"]);
@@ -156,7 +158,7 @@ export const deliverySchema = z
     attempts: z.int(),
     lastAttemptAt: z.string().nullable(),
     nextAttemptAt: z.string().nullable(),
-    lastStatus: z.int().nullable().describe("The HTTP status of the last attempt; null when none came."),
+    lastStatus: z.int().nullable().describe("HTTP status of the last attempt. Null if there was no response."),
     lastError: z.string().nullable(),
   })
   .meta({ id: "WebhookDelivery" });
@@ -164,12 +166,14 @@ export const deliverySchema = z
 /** `GET /api/webhooks/{webhookId}/deliveries` */
 export const deliveriesQuerySchema = z.strictObject({
   state: deliveryStateSchema.optional(),
-  limit: z.coerce.number().int().min(1).max(1_000).optional().describe("100 by default, the newest first."),
+  limit: z.coerce.number().int().min(1).max(1_000).optional().describe("Defaults to 100, newest first."),
 });
 
 /** `POST /api/webhooks/{webhookId}/deliveries/retry` */
 export const retryDeliveriesInputSchema = z
-  .strictObject({ eventIds: z.array(eventIdSchema).min(1).max(1_000).optional().describe("All dead ones by default.") })
+  .strictObject({
+    eventIds: z.array(eventIdSchema).min(1).max(1_000).optional().describe("Defaults to all undeliverable events."),
+  })
   .meta({ id: "RetryDeliveriesInput" });
 
 /** The body of a test request to a webhook. */
@@ -177,7 +181,7 @@ export const webhookTestSchema = z
   .object({ kind: z.literal("webhook.test"), id: eventIdSchema, at: z.string(), webhookId: z.string() })
   .meta({ id: "WebhookTest" });
 
-/** What became of one attempt to deliver. */
+/** The result of one delivery attempt. */
 export const attemptResultSchema = z
   .object({
     ok: z.boolean(),
@@ -189,7 +193,7 @@ export const attemptResultSchema = z
 
 export type EventKind = z.infer<typeof eventKindSchema>;
 export type SessionEvent = z.infer<typeof sessionEventSchema>;
-/** An event before it has its id. */
+/** An event that has no id yet. */
 export type NewSessionEvent = WithoutId<SessionEvent>;
 type WithoutId<Event> = Event extends SessionEvent ? Omit<Event, "id"> : never;
 export type StreamReset = z.infer<typeof streamResetSchema>;

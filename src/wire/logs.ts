@@ -2,15 +2,15 @@ import { z } from "zod";
 import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
-/** What an entry may hold. A longer session comes in several. */
+/** Maximum length of an entry. A longer session is split into several. */
 export const maxLogCharacters = 1_000_000;
-/** Turns that one entry takes. */
+/** Maximum number of turns in an entry. */
 export const maxLogTurns = 1_000;
 
 export const logSourceSchema = z.enum(["session", "api"]);
 export const logStatusSchema = z.enum(["pending", "ready", "failed"]);
 
-/** Kinds of things that statements speak of. */
+/** Types of entities in statements. */
 export const entityTypes = [
   "Session",
   "Repository",
@@ -26,37 +26,42 @@ export const entityTypes = [
 ] as const;
 export const entityTypeSchema = z.enum(entityTypes);
 
-/** Predicates with one value at a time: a fact of them ends where the next one about its subject begins. */
+/** Predicates with one value at a time: a fact ends when the next one about the same subject starts. */
 export const singleValuedPredicates = ["current_branch", "last_exit", "status"] as const;
-/** What a statement says of its subject. */
+/** Predicates of the built-in extractors. */
 export const predicates = [
   ...singleValuedPredicates,
   ...["in_repository", "by_agent", "read", "edited", "ran", "used", "installed", "committed", "mentioned"],
   ...["decided", "remembered"],
 ] as const;
-/** The name of a predicate; an extractor may bring others than {@link predicates}. */
+/** A predicate; an extractor can add others to {@link predicates}. */
 export const predicateSchema = z.string().regex(/^[a-z][a-z0-9_]{0,59}$/);
 
 export const logIdSchema = textSchema(100);
-/** Sessions that agents name, and ids of other programs. */
+/** Session ids of agents and of other programs. */
 export const logSessionIdSchema = z.string().regex(/^[\w.:@-]{1,200}$/);
 const timeSchema = z.iso.datetime({ offset: true });
 const limitSchema = z.int().min(1).max(200);
 const cursorSchema = z.string().min(1).max(300);
-/** Holds the key of an entity, where a character may take six, and four for three. */
+/** Contains an entity's key: up to six bytes per character, plus a third for base64. */
 const entityCursorSchema = z.string().min(1).max(5_000);
 
 /** `POST /api/v1/logs`: text or turns. */
 export const submitLogInputSchema = z
   .strictObject({
     title: textSchema(500).optional(),
-    content: z.string().min(1).max(maxLogCharacters).optional().describe("Plain text. Either this or `turns`."),
+    content: z
+      .string()
+      .min(1)
+      .max(maxLogCharacters)
+      .optional()
+      .describe("Plain text. Provide either `content` or `turns`."),
     turns: z
       .array(turnSchema)
       .min(1)
       .max(maxLogTurns)
       .optional()
-      .describe("Turns of a session. Either this or `content`."),
+      .describe("Turns of a session. Provide either `content` or `turns`."),
     sessionId: logSessionIdSchema.optional(),
     dir: z
       .string()
@@ -64,24 +69,24 @@ export const submitLogInputSchema = z
       .max(4096)
       .optional()
       .describe(
-        "Where it happened: the absolute path of a directory that the caller may use. Needed with a token for some folders only.",
+        "Absolute path of the directory this is about, which you must have access to. Required if your token is limited to folders.",
       ),
-    observedAt: timeSchema.optional().describe("When it happened; now by default."),
+    observedAt: timeSchema.optional().describe("When it happened. Defaults to now."),
   })
   .refine(({ content, turns }) => (content === undefined) !== (turns === undefined), {
-    error: "Give either `content` or `turns`.",
+    error: "Provide either `content` or `turns`.",
   })
   .meta({ id: "SubmitLogInput" });
 
-/** What a list shows of an entry. */
+/** A memory entry in a list. */
 export const logEntrySchema = z
   .object({
     logId: z.string(),
     source: logSourceSchema,
     sessionId: z.string().nullable(),
-    dir: z.string().nullable().describe("Where it happened; null when it is of no place."),
+    dir: z.string().nullable().describe("Directory it is about. Null if it has none."),
     title: z.string().nullable(),
-    status: logStatusSchema.describe("`pending`: nothing is derived from it yet."),
+    status: logStatusSchema.describe("`pending`: facts have not been extracted yet."),
     failure: z.string().nullable(),
     observedAt: z.string().describe("When it happened, ISO 8601 UTC."),
     recordedAt: z.string().describe("When it was recorded, ISO 8601 UTC."),
@@ -89,10 +94,10 @@ export const logEntrySchema = z
   .meta({ id: "LogEntry" });
 
 export const entitySchema = z
-  .object({ entityId: z.string(), type: entityTypeSchema, key: z.string().describe("Untrusted: it comes from a log.") })
+  .object({ entityId: z.string(), type: entityTypeSchema, key: z.string().describe("Untrusted transcript content.") })
   .meta({ id: "LogEntity" });
 
-/** One episode's assertion of a statement, with the time that it held. */
+/** A statement asserted by one entry, with its period of validity. */
 export const factSchema = z
   .object({
     factId: z.string(),
@@ -101,9 +106,9 @@ export const factSchema = z
     subject: entitySchema,
     predicate: z.string(),
     object: entitySchema.nullable(),
-    value: z.string().nullable().describe("Where the object is no entity."),
+    value: z.string().nullable().describe("Set if the object is not an entity."),
     validFrom: z.string(),
-    validTo: z.string().nullable().describe("Computed; null while it holds."),
+    validTo: z.string().nullable().describe("Null while the fact is current. Computed."),
     recordedAt: z.string(),
     extractor: z.string(),
   })
@@ -112,8 +117,8 @@ export const factSchema = z
 /** `GET /api/v1/logs/{id}` */
 export const logDetailSchema = logEntrySchema
   .extend({
-    content: z.string().nullable().describe("Secrets masked."),
-    turns: z.array(turnSchema).nullable().describe("Secrets masked, long texts cut, without thinking."),
+    content: z.string().nullable().describe("Secrets are masked."),
+    turns: z.array(turnSchema).nullable().describe("Secrets are masked, long text is cut, thinking is left out."),
     episode: z.object({ characters: z.int(), chunks: z.int() }).nullable(),
     facts: z.array(factSchema).describe("At most 1,000."),
     entities: z.array(entitySchema),
@@ -122,7 +127,7 @@ export const logDetailSchema = logEntrySchema
 
 export const listLogsInputSchema = z
   .strictObject({
-    limit: limitSchema.optional().describe("50 by default."),
+    limit: limitSchema.optional().describe("Defaults to 50."),
     cursor: cursorSchema.optional(),
     source: logSourceSchema.optional(),
     status: logStatusSchema.optional(),
@@ -131,13 +136,13 @@ export const listLogsInputSchema = z
   .meta({ id: "ListLogsInput" });
 
 export const logPageSchema = z
-  .object({ logs: z.array(logEntrySchema).describe("The newest first."), nextCursor: z.string().nullable() })
+  .object({ logs: z.array(logEntrySchema).describe("Newest first."), nextCursor: z.string().nullable() })
   .meta({ id: "LogPage" });
 
 export const searchLogsInputSchema = z
   .strictObject({
     q: z.string().min(1).max(1_000),
-    limit: limitSchema.optional().describe("20 by default."),
+    limit: limitSchema.optional().describe("Defaults to 20."),
     source: logSourceSchema.optional(),
     status: logStatusSchema.optional(),
     sessionId: logSessionIdSchema.optional(),
@@ -146,38 +151,38 @@ export const searchLogsInputSchema = z
 
 export const logHitSchema = z.object({
   log: logEntrySchema,
-  snippet: z.string().describe("The text around the match. Untrusted: it comes from a log."),
-  score: z.number().describe("Larger is better."),
+  snippet: z.string().describe("Text around the match. Untrusted transcript content."),
+  score: z.number().describe("Higher is better."),
 });
 export const logSearchSchema = z
   .object({
-    hits: z.array(logHitSchema).describe("Best first."),
+    hits: z.array(logHitSchema).describe("Best match first."),
     hasMore: z.boolean(),
-    partial: z.boolean().describe("Whether only the newest entries with these words were looked at: there are many."),
+    partial: z.boolean().describe("True if only the newest matching entries were ranked, because there are too many."),
   })
   .meta({ id: "LogSearch" });
 
 export const factsInputSchema = z
   .strictObject({
-    subject: textSchema(700).optional().describe("An entity's id, or `Type:key`."),
+    subject: textSchema(700).optional().describe("Entity id or `Type:key`."),
     predicate: predicateSchema.optional(),
-    object: textSchema(700).optional().describe("An entity's id, or `Type:key`."),
-    asOf: timeSchema.optional().describe("Only what held then."),
-    knownAt: timeSchema.optional().describe("As if nothing had been recorded since."),
-    limit: limitSchema.optional().describe("100 by default."),
+    object: textSchema(700).optional().describe("Entity id or `Type:key`."),
+    asOf: timeSchema.optional().describe("Only facts that were current at this time."),
+    knownAt: timeSchema.optional().describe("Ignores everything recorded after this time."),
+    limit: limitSchema.optional().describe("Defaults to 100."),
     cursor: cursorSchema.optional(),
   })
   .meta({ id: "FactsInput" });
 
 export const factPageSchema = z
-  .object({ facts: z.array(factSchema).describe("The newest first."), nextCursor: z.string().nullable() })
+  .object({ facts: z.array(factSchema).describe("Newest first."), nextCursor: z.string().nullable() })
   .meta({ id: "FactPage" });
 
 export const entitiesInputSchema = z
   .strictObject({
     type: entityTypeSchema.optional(),
-    q: textSchema(200).optional().describe("What its key holds, in any case."),
-    limit: limitSchema.optional().describe("50 by default."),
+    q: textSchema(200).optional().describe("Text in the key, case-insensitive."),
+    limit: limitSchema.optional().describe("Defaults to 50."),
     cursor: entityCursorSchema.optional(),
   })
   .meta({ id: "EntitiesInput" });
@@ -191,12 +196,12 @@ export const timelineInputSchema = factsInputSchema
   .pick({ asOf: true, knownAt: true, limit: true, cursor: true })
   .meta({ id: "TimelineInput" });
 
-/** The seed's body of `DELETE /api/v1/logs/{logId}`. */
+/** The body of `DELETE /api/v1/logs/{logId}`. */
 export const deleteLogInputSchema = z.strictObject({ id: logIdSchema }).meta({ id: "DeleteLogInput" });
 
 const deletedCounts = { statements: z.int(), entities: z.int(), facts: z.int() } as const;
 
-/** @see the seed, "Log deletion result": rows that were really removed. */
+/** Counts the rows that were actually removed. */
 export const logDeletionSchema = z
   .object({
     success: z.boolean(),
@@ -214,7 +219,7 @@ export const sessionLogDeletionSchema = z
   })
   .meta({ id: "SessionLogDeletion" });
 
-/** What a deletion would remove, and what would stay because other entries share it. */
+/** What a deletion would remove, and what it would keep because other entries share it. */
 export const deletionPreviewSchema = z
   .object({
     logId: z.string(),
@@ -223,14 +228,14 @@ export const deletionPreviewSchema = z
   })
   .meta({ id: "LogDeletionPreview" });
 
-/** `POST /api/v1/sessions/{sessionId}/record`: what came of it. */
+/** `POST /api/v1/sessions/{sessionId}/record` */
 export const sessionRecordedSchema = z
   .object({
     outcome: z
       .enum(["recorded", "known", "suppressed"])
-      .describe("`known`: all of it was there. `suppressed`: what was not there was deleted before."),
-    logIds: z.array(z.string()).describe("Entries that were made now."),
-    turns: z.int().describe("Turns that were recorded now."),
+      .describe("`known`: everything was already recorded. `suppressed`: the rest had been deleted."),
+    logIds: z.array(z.string()).describe("Entries created by this call."),
+    turns: z.int().describe("Turns recorded by this call."),
   })
   .meta({ id: "SessionRecorded" });
 

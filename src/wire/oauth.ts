@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appScopes, scopeSchema } from "./access.ts";
 import { textSchema } from "./text.ts";
 
-/** Where the authorization server's own routes are. @see RFC 8414, RFC 9728, RFC 8628 */
+/** Routes of the authorization server. @see RFC 8414, RFC 9728, RFC 8628 */
 export const oauthPaths = {
   authorize: "/oauth/authorize",
   token: "/oauth/token",
@@ -18,38 +18,38 @@ export const oauthPaths = {
   mcp: "/mcp",
 } as const;
 
-/** The field of a decision form that carries the key of the origin's storage, where no header can. */
+/** The form field that carries the browser's key, because a form cannot send headers. */
 export const decisionKeyField = "postern_key";
 
-/** The field of a page's form that says that `scope` stands in check boxes, each a {@link scopeField}; then only those ticked count. */
+/** The form field that says that scopes are sent as checkboxes ({@link scopeField}) instead of `scope`. */
 export const tickedScopesField = "postern_scopes";
 
-/** The check box of a scope: a form without JavaScript has no other way to send several. */
+/** The checkbox of a scope: without JavaScript, a form cannot send several values otherwise. */
 export function scopeField(scope: (typeof appScopes)[number]): string {
   return `postern_scope.${scope}`;
 }
 
-const fieldSchema = z.string({ error: "Given more than once" }).optional();
+const fieldSchema = z.string({ error: "Sent more than once" }).optional();
 
-/** Fields of a page's own form, beside the protocol's. */
+/** Fields of the gateway's own form, in addition to the protocol's. */
 const pageFields = {
-  [decisionKeyField]: fieldSchema.describe("The key of the browser's sign-in, on http."),
-  [tickedScopesField]: fieldSchema.describe("Says that what is granted stands in the check boxes, not in `scope`."),
+  [decisionKeyField]: fieldSchema.describe("The browser's key. Required over http."),
+  [tickedScopesField]: fieldSchema.describe("Set if scopes are sent as checkboxes instead of `scope`."),
   ...Object.fromEntries(appScopes.map((scope) => [scopeField(scope), fieldSchema])),
 };
 
 /**
- * `POST /oauth/authorize`: the seed's authorization decision form. Fields that are not in it are ignored, none may be given twice.
- * Their values are judged by the authorization server, which tells the client.
- * @see RFC 6749 section 3.1, RFC 7636 section 4.3, RFC 8707 section 2 (the one field that may repeat)
+ * `POST /oauth/authorize`: the authorization decision. Unknown fields are ignored; no field can be sent twice. The authorization server
+ * validates the values and reports errors to the client.
+ * @see RFC 6749 section 3.1, RFC 7636 section 4.3, RFC 8707 section 2 (the one field that can repeat)
  */
 export const decisionFormSchema = z
   .object({
     action: fieldSchema.meta({ enum: ["allow", "deny"] }),
     client_id: fieldSchema,
     redirect_uri: fieldSchema.meta({ format: "uri" }),
-    response_type: fieldSchema.describe("`code`, which it also is when it is left out."),
-    scope: fieldSchema.describe("What is granted, with spaces between."),
+    response_type: fieldSchema.describe("`code`, the default."),
+    scope: fieldSchema.describe("Scopes to grant, separated by spaces."),
     state: fieldSchema,
     code_challenge: fieldSchema,
     code_challenge_method: fieldSchema.meta({ enum: ["S256", "plain"] }),
@@ -58,7 +58,7 @@ export const decisionFormSchema = z
   })
   .meta({ id: "AuthorizationDecision" });
 
-/** `GET /oauth/authorize`: what a client asks for. @see RFC 6749 section 4.1.1 */
+/** `GET /oauth/authorize`: a client's authorization request. @see RFC 6749 section 4.1.1 */
 export const authorizationQuerySchema = decisionFormSchema.pick({
   client_id: true,
   redirect_uri: true,
@@ -70,19 +70,19 @@ export const authorizationQuerySchema = decisionFormSchema.pick({
   resource: true,
 });
 
-/** `POST /oauth/device`: the decision on a device that shows a code. Ours: RFC 8628 leaves it open. */
+/** `POST /oauth/device`: the decision on a device code. RFC 8628 does not define this form. */
 export const deviceDecisionFormSchema = z
   .object({
     action: fieldSchema.meta({ enum: ["allow", "deny"] }),
-    user_code: fieldSchema.describe("As the device shows it; case, spaces and dashes do not matter."),
+    user_code: fieldSchema.describe("Code shown on the device. Case, spaces and dashes are ignored."),
     scope: fieldSchema.describe(
-      "What is granted, with spaces between; all that was asked for but `coding:drive` when left out.",
+      "Scopes to grant, separated by spaces. Defaults to all requested scopes except `coding:drive`.",
     ),
     ...pageFields,
   })
   .meta({ id: "DeviceDecision" });
 
-/** How a client came to be known: it registered itself (RFC 7591), the owner added it, or its id is the address of its metadata. */
+/** How the client was added: it registered itself (RFC 7591), the owner added it, or its id is the URL of its metadata. */
 export const clientOriginSchema = z.enum(["registered", "added", "document"]);
 
 /** A client of the authorization server. */
@@ -102,27 +102,31 @@ export const oauthClientSchema = z
 export const addClientInputSchema = z
   .strictObject({
     name: textSchema(100),
-    redirectUris: z.array(z.url().max(2_000)).max(20).default([]).describe("None for a client of the device grant."),
-    confidential: z.boolean().default(false).describe("Gets a secret, for a client that can keep one."),
+    redirectUris: z
+      .array(z.url().max(2_000))
+      .max(20)
+      .default([])
+      .describe("Leave empty for a client that uses the device grant."),
+    confidential: z.boolean().default(false).describe("True issues a secret, for clients that can keep one."),
   })
   .meta({ id: "AddClientInput" });
 
-/** The answer to it: the one time that the secret is shown. */
+/** The response, which is the only one that contains the secret. */
 export const addedClientSchema = oauthClientSchema
   .extend({ clientSecret: z.string().nullable() })
   .meta({ id: "AddedClient" });
 
-/** An app that an account let in: what it may do, since when, and when it last did. */
+/** An app that an account has authorized. */
 export const connectedAppSchema = z
   .object({
-    appId: z.string().describe("Names the connection; not the client, which may be connected more than once."),
+    appId: z.string().describe("Identifies the connection. A client can have several."),
     clientId: z.string(),
     name: z.string(),
-    host: z.string().nullable().describe("Where it was let in to: the host of its redirect; null for a device."),
+    host: z.string().nullable().describe("Host of the redirect URI. Null for a device."),
     scopes: z.array(scopeSchema),
     createdAt: z.string(),
     lastUsedAt: z.string().nullable(),
-    expiresAt: z.string().nullable().describe("When it has to be let in anew, if it is not used until then."),
+    expiresAt: z.string().nullable().describe("When the authorization expires if the app is not used."),
   })
   .meta({ id: "ConnectedApp" });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Every `code` that an answer of Postern can carry. Closed: it is part of the OpenAPI document. */
+/** Every `code` of an error response. This list is closed and part of the OpenAPI document. */
 export const problemCodes = [
   "invalid_request",
   "id_mismatch",
@@ -64,76 +64,74 @@ export type ProblemCode = (typeof problemCodes)[number];
  */
 export const problemSchema = z
   .looseObject({
-    type: z.string().describe("A page that explains the code."),
+    type: z.string().describe("Link to an explanation of the code."),
     title: z.string(),
     status: z.int(),
-    detail: z.string().describe("What went wrong, with which thing, and what to do."),
+    detail: z.string().describe("What happened, to what, and what to do next."),
     code: z.enum(problemCodes),
     errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
   })
   .meta({ id: "Problem" });
 
-/** @see problemSchema */
 export type Problem = z.infer<typeof problemSchema>;
 
-/** What a code means to whoever gets it. */
+/** Explains an error code. */
 export interface ProblemHelp {
   /** One sentence. */
   readonly meaning: string;
-  /** One sentence, for a program's author or the person in front of it. */
+  /** One or two sentences on how to fix it. */
   readonly remedy: string;
 }
 
 const listIt = (what: string, where: string): ProblemHelp => ({
-  meaning: `There is no ${what} of this id, or it is none of yours.`,
-  remedy: `List them again: ${where}.`,
+  meaning: `No ${what} has this id, or you don't have access to it.`,
+  remedy: `List the existing ones: ${where}.`,
 });
 
-/** Each code of the closed list in words: for `/docs/problems` and `docs/reference/errors.md`. */
+/** The text of `/docs/problems` and `docs/reference/errors.md`. */
 export const problemHelp = {
   invalid_request: {
-    meaning: "Body, query or path does not fit; nothing was done.",
-    remedy: "`errors` names each field and what is wrong with it. Mend the request; the same again fails again.",
+    meaning: "The body, query or path is invalid. Nothing was changed.",
+    remedy: "Fix the fields listed in `errors`. Retrying the same request fails again.",
   },
   id_mismatch: {
-    meaning: "The body of a deletion names something else than its path; nothing was deleted.",
-    remedy: "Name the same id in both.",
+    meaning: "The ids in the body and the path of a deletion differ. Nothing was deleted.",
+    remedy: "Send the same id in both.",
   },
   prompt_not_text: {
-    meaning: "The agent would take the prompt for a command (a first `/` or `!`), or it holds control characters.",
-    remedy: "Put a word before it, or send `allowCommands` when a command is what you want.",
+    meaning: "The prompt starts with `/` or `!`, which the agent treats as a command, or contains control characters.",
+    remedy: "Start the prompt with a word, or set `allowCommands` to run a command.",
   },
   unauthenticated: {
-    meaning: "There is no token, or it is unknown, expired or revoked.",
+    meaning: "The token is missing, unknown, expired or revoked.",
     remedy:
-      "Send `Authorization: Bearer …` with a token of `postern token create`; an app refreshes its own, or lets its owner sign in again.",
+      "Create a token with `postern token create` and send it as `Authorization: Bearer …`. Apps refresh their token, or ask the user to authorize them again.",
   },
   insufficient_scope: {
-    meaning: "The token, or the account behind it, does not hold the scope that this needs.",
-    remedy: "`WWW-Authenticate` names the scope. Make a token with it, or let the app in again with more.",
+    meaning: "The token or its account does not have the required scope.",
+    remedy: "Create a token with the scope named in `WWW-Authenticate`, or authorize the app again with it.",
   },
   dir_not_allowed: {
-    meaning:
-      "The directory is in no registered folder with the scope that is needed, or not in a folder of this token.",
-    remedy: "Choose another directory, or register its folder: `postern folder add <path> --scopes files,coding`.",
+    meaning: "The directory is not in a registered folder with the required scope, or not in a folder of this token.",
+    remedy: "Use another directory, or run `postern folder add <path> --scopes files,coding`.",
   },
   origin_not_allowed: {
-    meaning: "The request comes from a page of another origin, or is for a host name that is not this gateway's.",
+    meaning: "The request comes from a page of another origin, or its host name is not this gateway's.",
     remedy:
-      "Call from the gateway's own pages, or from a program with a token. A proxy passes `Host` on; start the gateway with its address as `--base-url`.",
+      "Call from the gateway's own pages, or from a program with a token. Behind a proxy, forward `Host` and start the gateway with `--base-url`.",
   },
   route_not_found: {
-    meaning: "There is no such path, or it does not take this method.",
-    remedy: "`/openapi.json` lists all; the header `Allow` names the methods of a path that is there.",
+    meaning: "The path does not exist or does not support this method.",
+    remedy: "See `/openapi.json` for all routes. For an existing path, the header `Allow` lists its methods.",
   },
   session_not_found: {
-    meaning: "No session has this id, or it is in a folder that you do not see.",
-    remedy: "List sessions with `coding_list_sessions`. A gateway that was restored may not know newer ones.",
+    meaning: "No session has this id, or you don't have access to its folder.",
+    remedy: "List sessions with `coding_list_sessions`. After a restore from a backup, newer sessions can be missing.",
   },
-  log_not_found: listIt("log entry", "`GET /api/v1/logs`"),
+  log_not_found: listIt("memory entry", "`GET /api/v1/logs`"),
   agent_unknown: {
-    meaning: "There is no agent of this name or alias.",
-    remedy: "The message names those that there are; `coding_list_agents` tells more.",
+    meaning: "No agent has this name or alias.",
+    remedy: "Use one of the agents listed in the message, or call `coding_list_agents`.",
   },
   folder_not_found: listIt("registered folder", "`GET /api/folders`, or `postern folder list`"),
   token_not_found: listIt("token", "`GET /api/tokens`, or `postern token list`"),
@@ -144,123 +142,123 @@ export const problemHelp = {
   client_not_found: listIt("client", "`GET /api/oauth/clients`, or `postern client list`"),
   webhook_not_found: listIt("webhook", "`GET /api/webhooks`, or `postern webhook list`"),
   permission_gone: {
-    meaning: "What the agent asked was answered, by you, by somebody else or in its terminal, or it waits no longer.",
-    remedy: "Read the session again; `permissions` has what still waits.",
+    meaning:
+      "The request was already answered, by you, another user or in the terminal, or the agent no longer waits for it.",
+    remedy: "Read the session again. `permissions` lists the open requests.",
   },
   rescue_not_found: {
-    meaning: "Nothing was rescued from a worktree of this session, or it was dropped.",
+    meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
   },
   recording_not_found: {
-    meaning: "Nothing is recorded of this session, or newer recordings needed the room.",
-    remedy: "Read its turns instead: `coding_read_session`.",
+    meaning: "This session has no recording, or it was deleted to make space for newer ones.",
+    remedy: "Read the conversation instead: `coding_read_session`.",
   },
-  account_exists: { meaning: "An account has this name already.", remedy: "Choose another name." },
+  account_exists: { meaning: "Another account has this name.", remedy: "Choose another name." },
   session_busy: {
-    meaning:
-      "The session runs in a program outside of this gateway, has as many prompts waiting as it may, or runs while it has to be closed for this.",
-    remedy: "The message says which: end it there, wait for its turns, or close it, then ask again.",
+    meaning: "The session runs outside Postern, its prompt queue is full, or it must be closed first.",
+    remedy: "Depending on the message: end it there, wait for queued prompts, or close the session. Then retry.",
   },
   session_mismatch: {
-    meaning: "The session is another agent's, or in another directory or worktree, than the request says.",
-    remedy: "Name what the session has, which the message tells, or start a new session.",
+    meaning: "The session has a different agent, directory or worktree than the request.",
+    remedy: "Use the values in the message, or start a new session.",
   },
-  branch_exists: { meaning: "The branch for a new worktree is there already.", remedy: "Name another `branch`." },
+  branch_exists: { meaning: "The branch for the new worktree already exists.", remedy: "Choose another `branch`." },
   branch_checked_out: {
-    meaning: "Another checkout has this branch.",
-    remedy: "Name another branch, or switch that checkout to another one.",
+    meaning: "The branch is checked out elsewhere.",
+    remedy: "Choose another branch, or switch branches in the other checkout.",
   },
   worktree_exists: {
-    meaning: "Something stands where the worktree would be made.",
-    remedy: "Name another `branch`, or move away what is there.",
+    meaning: "The path of the new worktree already exists.",
+    remedy: "Choose another `branch`, or move the existing directory.",
   },
   worktree_conflict: {
-    meaning: "Files were changed since, which a restore would overwrite; nothing was restored.",
-    remedy: "Keep them elsewhere first, or restore with `force`.",
+    meaning: "Restoring would overwrite files that have changed since. Nothing was restored.",
+    remedy: "Move these files, or restore with `force`.",
   },
   idempotency_conflict: {
-    meaning: "The same idempotency key came with another request before.",
-    remedy: "Use a new key for each request, and the same one only to repeat it.",
+    meaning: "This idempotency key was already used with a different request.",
+    remedy: "Use a new key for each request. Reuse a key only to retry the same request.",
   },
   permission_pending: {
-    meaning: "The agent waits for an answer; a prompt would be taken for one.",
-    remedy: "Answer first: `coding_answer_permission`, or `coding_interrupt` to deny it and end the turn.",
+    meaning: "The agent is waiting for an answer and would treat a prompt as one.",
+    remedy: "Answer it with `coding_answer_permission`, or deny it and end the turn with `coding_interrupt`.",
   },
   composer_not_empty: {
-    meaning: "The agent's composer holds text that was typed in its terminal; it would be sent with the prompt.",
+    meaning: "The agent's composer contains text typed in its terminal, which would be sent with the prompt.",
     remedy: 'Set `onDraft` to `"clear"` to remove that text, or to `"append"` to send it with the prompt.',
   },
   too_large: {
-    meaning: "Body, prompt, file or answer is larger than its limit.",
-    remedy: "Send less, or raise `bodyLimitBytes` in the settings where the body is meant.",
+    meaning: "The body, prompt, file or answer exceeds its size limit.",
+    remedy: "Send less data. For the request body, you can raise the setting `bodyLimitBytes`.",
   },
   unsupported_media_type: {
-    meaning: "The body is of another type than this route takes.",
-    remedy: "Send `Content-Type: application/json`; routes of OAuth take `application/x-www-form-urlencoded`.",
+    meaning: "This route does not support the content type of the body.",
+    remedy: "Send `Content-Type: application/json`. OAuth routes require `application/x-www-form-urlencoded`.",
   },
   dir_not_found: {
-    meaning: "There is no such directory, or the gateway's user cannot enter it.",
-    remedy: "Name an absolute path of a directory on the gateway's machine.",
+    meaning: "The directory does not exist, or the gateway's user cannot access it.",
+    remedy: "Use the absolute path of a directory on the gateway's machine.",
   },
   not_a_git_repository: {
-    meaning: "A worktree was asked for, and the directory is in no git repository.",
-    remedy: "Leave `worktree` out, or run `git init` and make a first commit.",
+    meaning: "A worktree requires a Git repository, and the directory is not in one.",
+    remedy: "Omit `worktree`, or run `git init` and create a first commit.",
   },
   base_branch_not_found: {
-    meaning: "The repository has no such branch, tag or commit to begin from.",
-    remedy: "Name a `baseBranch` that `git rev-parse` knows; fetch it first.",
+    meaning: "The base branch, tag or commit does not exist in the repository.",
+    remedy: "Fetch it, or use a `baseBranch` that `git rev-parse` resolves.",
   },
   branch_not_found: {
-    meaning: "The branch of the session's worktree is gone, so that it cannot be made again.",
-    remedy: "Make the branch again (`git branch <name> <commit>`), or start a new session.",
+    meaning: "The branch of the session's worktree no longer exists, so the worktree cannot be recreated.",
+    remedy: "Recreate the branch with `git branch <name> <commit>`, or start a new session.",
   },
   agent_not_configured: {
-    meaning: "No agent is set up, or several are and none is the default.",
-    remedy: "Run `postern coding setup`, or name `agent` in the request.",
+    meaning: "No agent is configured, or several are and none is the default.",
+    remedy: "Run `postern coding setup`, or set `agent` in the request.",
   },
   agent_binary_missing: {
-    meaning: "The agent's program is not where it was, or not on the gateway's PATH.",
+    meaning: "The agent's program was not found at its configured path or on the gateway's PATH.",
     remedy: "Install it, or run `postern coding setup --agent <name> --binary <path>`.",
   },
   model_not_supported: {
-    meaning: "The agent takes no such model or system prompt, or not while its session runs.",
-    remedy: "Leave it out, or start a new session.",
+    meaning: "The agent does not support this model or system prompt, or cannot change it while the session runs.",
+    remedy: "Omit it, or start a new session.",
   },
   too_many_sessions: {
-    meaning: "As many sessions live as the settings allow.",
-    remedy: "Close one, or raise `maxSessions`. `Retry-After` says when to try again.",
+    meaning: "The maximum number of live sessions is reached.",
+    remedy: "Close a session, or raise `maxSessions`. Retry after the time in `Retry-After`.",
   },
   rate_limited: {
-    meaning: "Too many such requests came, or too many are under way.",
-    remedy: "Wait as long as `Retry-After` says.",
+    meaning: "Too many requests of this kind, or too many at once.",
+    remedy: "Retry after the time in `Retry-After`.",
   },
   internal_error: {
-    meaning: "Something failed inside the gateway; the answer says nothing about it.",
-    remedy: "Look into the gateway's log for the request that the message names, and run `postern doctor`.",
+    meaning: "An unexpected error in the gateway. The response contains no details.",
+    remedy: "Search the gateway's log for the request id in the message, and run `postern doctor`.",
   },
   store_unavailable: {
-    meaning: "The store (SQLite or PostgreSQL) does not answer, or the disk is full or read-only.",
+    meaning: "The database (SQLite or PostgreSQL) is unavailable, or the disk is full or read-only.",
     remedy:
-      "Try again after `Retry-After`. If it stays so, check the database server and the free disk space; `postern doctor` and the gateway's log have the reason.",
+      "Retry after the time in `Retry-After`. If it persists, check the database server and free disk space, and run `postern doctor`.",
   },
   agent_start_failed: {
-    meaning: "The agent ended, or was not ready in time, when it was started; `lastScreen` shows what it said.",
-    remedy: "Mend what it says (a log-in, mostly), try `postern doctor --smoke`, then ask again.",
+    meaning: "The agent exited or was not ready in time. `lastScreen` has its last output.",
+    remedy: "Fix the problem it reports, often a missing login. Check with `postern doctor --smoke`, then retry.",
   },
   worktree_failed: {
-    meaning: "git could not do its part; nothing was half done.",
-    remedy: "The message has git's words. Mend it in the repository, then ask again.",
+    meaning: "A Git command failed. All changes were rolled back.",
+    remedy: "Fix the problem that Git reports in the message, then retry.",
   },
   terminal_host_unavailable: {
-    meaning: "The process that keeps the terminals does not answer; it is started again.",
-    remedy: "Try again in a moment; `postern doctor` says more when it stays so.",
+    meaning: "The terminal host does not respond. It is being restarted.",
+    remedy: "Retry in a moment. If it persists, run `postern doctor`.",
   },
   transcript_unreadable: {
-    meaning: "The session's transcript cannot be read at the moment.",
-    remedy: "Try again; the gateway's log has the reason.",
+    meaning: "The session's transcript cannot be read right now.",
+    remedy: "Retry. The gateway's log has the reason.",
   },
   gateway_stopping: {
-    meaning: "The gateway is about to end. Agents live on.",
-    remedy: "Try again when it is back: what was asked with the same `idempotencyKey` is not done twice.",
+    meaning: "The gateway is shutting down. Agents keep running.",
+    remedy: "Retry when it is back. With the same `idempotencyKey`, a request is not run twice.",
   },
 } satisfies Record<ProblemCode, ProblemHelp>;

@@ -2,28 +2,26 @@ import { z } from "zod";
 import { scopeSchema } from "./access.ts";
 
 /**
- * The header that a page sends with every call of the API, beside its cookie. Other ports of the host share the cookie; the key lies in
- * the storage of one origin.
+ * The header that pages send with every API call, together with the cookie. Other ports of the host share the cookie, but the key is
+ * in the storage of one origin.
  */
 export const browserKeyHeader = "x-postern-key";
 
 /**
- * The cookie of a browser session. On https its name gets the prefix `__Host-`; a port that stands in the address follows as `_7177`, so
- * that of two gateways on one host neither overwrites the other's. That keeps no other port from reading it: the key is for that.
+ * The cookie of a browser session. On https its name has the prefix `__Host-`. A port in the address is appended as `_7177`, so that
+ * gateways on the same host do not overwrite each other's cookie. Other ports can still read it; the key protects against that.
  */
 export const browserCookieName = "postern_session";
 
 /** `POST /api/sign-in`: redeems a single-use link, `<base URL>/sign-in#<link>`. */
 export const signInInputSchema = z
-  .strictObject({ link: z.string().min(1).max(200).describe("What stands behind the `#` of the sign-in link.") })
+  .strictObject({ link: z.string().min(1).max(200).describe("The part of the sign-in link after `#`.") })
   .meta({ id: "SignInInput" });
 
-/** The answer, beside the cookie that comes with it. */
+/** The response body. The cookie is set at the same time. */
 export const signedInSchema = z
   .object({
-    key: z
-      .string()
-      .describe("Belongs into the origin's own storage, and into the header `x-postern-key` of each call."),
+    key: z.string().describe("Keep it in the origin's storage and send it as `x-postern-key` with each call."),
     expiresAt: z.string(),
   })
   .meta({ id: "SignedIn" });
@@ -39,13 +37,13 @@ export const meSchema = z
     app: z
       .object({ clientId: z.string(), appId: z.string() })
       .nullable()
-      .describe("Of an app's access token: to whom it was given, and the connection that it belongs to."),
-    expiresAt: z.string().nullable().describe("When the token ends by itself; null when it does not."),
+      .describe("Client and connection of an app's access token. Null for other credentials."),
+    expiresAt: z.string().nullable().describe("When the token expires. Null if it does not expire."),
     gateway: z.object({ id: z.string(), version: z.string(), baseUrl: z.string() }),
   })
   .meta({ id: "Me" });
 
-/** A browser that is signed in. */
+/** A signed-in browser. */
 export const browserSessionSchema = z
   .object({
     browserSessionId: z.string(),
@@ -53,7 +51,7 @@ export const browserSessionSchema = z
     createdAt: z.string(),
     lastUsedAt: z.string(),
     expiresAt: z.string(),
-    current: z.boolean().describe("Whether it is the caller's own."),
+    current: z.boolean().describe("Whether this browser is making the request."),
   })
   .meta({ id: "BrowserSession" });
 

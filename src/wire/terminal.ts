@@ -2,60 +2,58 @@ import { z } from "zod";
 import { textSchema } from "./text.ts";
 
 /**
- * What travels over `WS /api/coding/coding_xterm_session`.
+ * The subprotocol of `WS /api/coding/coding_xterm_session`.
  *
- * Without a subprotocol, as the seed has it: text frames of output, a last JSON frame of {@link exitFrameSchema}; from the client
- * text as input, or a JSON frame of {@link clientFrameSchema}.
+ * Without it, the gateway sends output as text frames and {@link exitFrameSchema} as the last one. The client sends input as text, or
+ * {@link clientFrameSchema} as JSON.
  *
- * With {@link terminalProtocol} (ours) output comes in binary frames (see {@link outputFrameHeadBytes}), and text frames from the gateway
- * are always JSON of {@link serverFrameSchema}. What the client sends is the same; a binary frame of it is input.
+ * With it, output arrives in binary frames (see {@link outputFrameHeadBytes}), and text frames from the gateway are always
+ * {@link serverFrameSchema}. Binary frames from the client are input.
  */
 export const terminalProtocol = "postern.terminal.v1";
 
-/** Drivers type; observers only look. */
+/** Drivers can type; observers are read-only. */
 export const terminalModeSchema = z.enum(["drive", "observe"]);
 
-/** The program has ended and all its output was sent; close 1000 follows. @see the seed, "WebSocket" */
+/** The program has exited and all output was sent. Close code 1000 follows. */
 export const exitFrameSchema = z.object({
   kind: z.literal("exit"),
-  exitCode: z.int().describe("128 + the signal's number after a signal."),
+  exitCode: z.int().describe("128 plus the signal number after a signal."),
   signal: z.string().nullable(),
 });
 
-/** From a client. A JSON object of another form is input, as all other text is. @see the seed, "WebSocket" */
+/** From a client. Any other text, including other JSON, is input. */
 export const clientFrameSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("input"), data: z.string() }),
   z.object({ kind: z.literal("resize"), cols: z.int(), rows: z.int() }).describe("Clamped to 2 to 1000, 1 to 500."),
 ]);
 
-/** With the subprotocol, the first frame: which terminal this is, and where output goes on. */
+/** The first frame with the subprotocol: identifies the terminal and the position of the output. */
 export const helloFrameSchema = z.object({
   kind: z.literal("hello"),
-  terminalId: z.string().describe("Another one after the agent was resumed: then offsets begin anew."),
+  terminalId: z.string().describe("Changes when the agent is resumed; offsets then restart at 0."),
   mode: terminalModeSchema,
   cols: z.int(),
   rows: z.int(),
-  offset: z
-    .int()
-    .describe("Bytes of output since the terminal's start that the viewer has when the first frame was taken."),
-  continued: z.boolean().describe("True: output goes on where the viewer was. False: a screen comes first."),
+  offset: z.int().describe("Bytes of output since the terminal started, up to the first frame."),
+  continued: z.boolean().describe("True if output continues where the viewer was. False if a screen comes first."),
 });
 
-/** With the subprotocol: the terminal has this size from here on, in the order of the output. */
+/** With the subprotocol: the terminal's new size, in order with the output. */
 export const sizeFrameSchema = z.object({ kind: z.literal("size"), cols: z.int(), rows: z.int() });
 
-/** With the subprotocol: who looks on, told at each change. */
+/** With the subprotocol: the number of viewers, sent on every change. */
 export const viewersFrameSchema = z.object({
   kind: z.literal("viewers"),
   drivers: z.int(),
   observers: z.int(),
-  sizer: z.boolean().describe("Whether the terminal has this viewer's size."),
+  sizer: z.boolean().describe("Whether this viewer determines the terminal's size."),
 });
 
-/** With the subprotocol, every 20 seconds: a page sees no pings, and so knows a connection that is half open. */
+/** With the subprotocol, every 20 seconds: pages cannot see pings, and use this to detect half-open connections. */
 export const aliveFrameSchema = z.object({ kind: z.literal("alive") });
 
-/** With the subprotocol, every text frame from the gateway. */
+/** Every text frame from the gateway with the subprotocol. */
 export const serverFrameSchema = z.discriminatedUnion("kind", [
   helloFrameSchema,
   sizeFrameSchema,
@@ -65,14 +63,14 @@ export const serverFrameSchema = z.discriminatedUnion("kind", [
 ]);
 
 /**
- * The head of a binary frame from the gateway: one byte of {@link binaryFrameKinds}, then an offset (8 bytes, big-endian). Of `output`
- * it is that of the frame's first byte, which is raw and may begin inside a character. Of `screen` it is that of the output which comes
- * next: empty the terminal, then write the rest of the frame (UTF-8).
+ * The header of a binary frame from the gateway: one byte of {@link binaryFrameKinds}, then an offset (8 bytes, big-endian). For `output`,
+ * it is the offset of the first byte; raw output can start inside a character. For `screen`, it is the offset of the output that
+ * follows: clear the terminal, then write the rest of the frame (UTF-8).
  */
 export const outputFrameHeadBytes = 9;
 export const binaryFrameKinds = { output: 0, screen: 1 } as const;
 
-/** Why a terminal's socket is closed. After `ended` no client connects again. */
+/** Close codes of the terminal WebSocket. Do not reconnect after `ended`. */
 export const terminalCloseCodes = {
   ended: 1000,
   restarting: 1012,
@@ -85,12 +83,12 @@ export const terminalCloseCodes = {
 } as const;
 
 /**
- * The query of the WebSocket. `terminal` and `from`, ours, are of a viewer that connects again by itself: where it was. With `from`,
- * output goes on there. An agent that has ended meanwhile is not started again for it: it gets the last screen and the exit.
+ * The query of the WebSocket. A viewer that reconnects sends `terminal` and `from` to continue where it was. If the agent has exited
+ * meanwhile, it is not restarted: the viewer receives the last screen and the exit.
  */
 export const terminalQuerySchema = z.strictObject({
   session_id: textSchema(200),
-  mode: terminalModeSchema.optional().describe("Drive if allowed, else observe, when left out."),
+  mode: terminalModeSchema.optional().describe("Defaults to `drive` if allowed, otherwise `observe`."),
   cols: z.coerce.number().int().min(1).max(100_000).optional(),
   rows: z.coerce.number().int().min(1).max(100_000).optional(),
   ticket: z.string().max(200).optional(),
@@ -100,7 +98,7 @@ export const terminalQuerySchema = z.strictObject({
     .enum(["terminal"])
     .optional()
     .describe(
-      "`terminal`: while this driver is there, permissions are asked in the terminal and not by way of the gateway.",
+      "`terminal`: while this driver is connected, the agent asks for permission in the terminal instead of through the gateway.",
     ),
 });
 
@@ -111,7 +109,7 @@ export const terminalTicketInputSchema = z
 
 export const terminalTicketSchema = z
   .object({
-    ticket: z.string().describe("Good for one connection within 30 seconds, to this session in this mode."),
+    ticket: z.string().describe("Valid for 30 seconds and one connection, for this session and mode."),
     mode: terminalModeSchema,
     expiresAt: z.string(),
   })
@@ -122,7 +120,9 @@ export const recordingQuerySchema = z.strictObject({
   from: z
     .union([z.iso.datetime({ offset: true }), z.coerce.number().min(0)])
     .optional()
-    .describe("A date-time, or seconds since the first that is recorded. The screen of that moment comes first."),
+    .describe(
+      "Date-time, or seconds since the start of the recording. Playback starts with the screen at that moment.",
+    ),
 });
 
 /** `GET /api/coding/sessions/{id}/recording/info` */
@@ -133,34 +133,34 @@ export const recordingInfoSchema = z
         z.object({
           terminalId: z.string(),
           startedAt: z.string(),
-          beginsAt: z.string().describe("The first moment that is still there: the oldest output is dropped first."),
-          endsAt: z.string().describe("The last output."),
+          beginsAt: z.string().describe("Start of the retained recording. The oldest output is dropped first."),
+          endsAt: z.string().describe("Time of the last output."),
           live: z.boolean(),
           sizeBytes: z.int(),
         }),
       )
-      .describe("One for each time that the agent was started or resumed, oldest first."),
+      .describe("One for each start or resume of the agent, oldest first."),
   })
   .meta({ id: "RecordingInfo" });
 
-/** `DELETE /api/coding/sessions/{id}/traces`: what Postern itself kept of a session. The agent's transcript stays. */
+/** `DELETE /api/coding/sessions/{id}/traces`: the data that Postern stored about a session. The agent's transcript is kept. */
 export const forgottenTracesSchema = z
   .object({
     sessionId: z.string(),
     recordings: z.int(),
     recordingBytes: z.int(),
     hookInboxes: z.int(),
-    chatMessages: z.int().describe("What waited in chats, or was kept to be changed there."),
+    chatMessages: z.int().describe("Chat messages that were queued, or stored to be edited later."),
     kept: z
       .int()
       .describe(
-        "Recordings and hook inboxes that stay for another session, with which the agent went on there: they go when that one is forgotten.",
+        "Recordings and hook inboxes kept because a later session of the same terminal uses them. They are deleted with that session.",
       ),
-    transcript: z.string().nullable().describe("The agent's own file, which stays. Null when there is none."),
+    transcript: z.string().nullable().describe("The agent's own file, which is kept. Null if there is none."),
     pending: z
       .boolean()
       .describe(
-        "Text of it may still be in files of the state folder, because something reads them or the catalog is large. It is erased by itself, at the latest after the next start.",
+        "True if files in the state folder can still contain text of the session. It is erased automatically, at the latest after the next start.",
       ),
     message: z.string(),
   })

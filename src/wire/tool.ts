@@ -1,37 +1,37 @@
 import { z } from "zod";
 import type { Scope } from "./access.ts";
 
-/** What a call of a tool does, for whoever decides whether to ask a person first. @see MCP, "ToolAnnotations" */
+/** The effects of calling a tool, so that a client can decide whether to ask the user first. @see MCP, "ToolAnnotations" */
 export interface ToolEffects {
-  /** It changes nothing. */
+  /** Changes nothing. */
   readonly readOnly: boolean;
-  /** It may end, overwrite or remove something, or let an agent do so. */
+  /** Can end, overwrite or remove something, or allow an agent to. */
   readonly destructive: boolean;
-  /** Twice is as once. */
+  /** Calling it twice has the same effect as calling it once. */
   readonly idempotent: boolean;
-  /** What it sets in motion may reach beyond this gateway: files, programs, the network. */
+  /** Can affect things outside the gateway: files, programs, the network. */
   readonly openWorld: boolean;
 }
 
-/** A tool, as HTTP, manifest, MCP, OpenAPI and the command line show it. */
+/** A tool, shared by HTTP, the manifest, MCP, OpenAPI and the command line. */
 export interface Tool<Caller, Input = unknown, Output = unknown> {
   readonly name: string;
-  /** For a person. */
+  /** For people. */
   readonly title: string;
-  /** For an LLM that decides whether to call it. */
+  /** For an LLM deciding whether to call it. */
   readonly description: string;
   readonly input: z.ZodType<Input>;
   readonly output: z.ZodType<Output>;
-  /** The least that a caller must hold. */
+  /** The scope required to call it. */
   readonly scope: Scope;
   readonly effects: ToolEffects;
-  /** Whether its answers hold text of transcripts, which nobody may take for instructions. */
+  /** Whether its output contains transcript text, which must not be treated as instructions. */
   readonly quotesTranscripts: boolean;
   /** @param signal aborted when the caller goes away or the gateway stops */
   run(input: Input, caller: Caller, signal: AbortSignal): Promise<Output>;
 }
 
-/** The same in the words of the Model Context Protocol. */
+/** The Model Context Protocol's form of {@link ToolEffects}. */
 export interface ToolAnnotations {
   title: string;
   readOnlyHint: boolean;
@@ -40,7 +40,6 @@ export interface ToolAnnotations {
   openWorldHint: boolean;
 }
 
-/** @see ToolEffects */
 export function toolAnnotations(tool: { readonly title: string; readonly effects: ToolEffects }): ToolAnnotations {
   const { readOnly, destructive, idempotent, openWorld } = tool.effects;
   return {
@@ -58,10 +57,10 @@ const toolSchemaSchema = z.looseObject({
   required: z.array(z.string()).optional(),
 });
 
-/** A JSON Schema of an object, as an LLM's host takes it for a tool. */
+/** JSON Schema of an object, as LLM hosts expect it for tools. */
 export type ToolSchema = z.infer<typeof toolSchemaSchema>;
 
-/** The JSON Schema of a tool's input or output, with the object itself at the top, where callers look for it, and not a reference to it. */
+/** JSON Schema of a tool's input or output, with the object itself at the top level instead of a reference to it. */
 export function toolSchema(schema: z.ZodType, io: "input" | "output"): ToolSchema {
   const {
     $ref,
@@ -70,7 +69,7 @@ export function toolSchema(schema: z.ZodType, io: "input" | "output"): ToolSchem
   } = z.toJSONSchema(schema, {
     io,
     override({ jsonSchema }) {
-      // Answers may gain fields; only requests are held to what is written.
+      // Responses may gain fields; only requests are strict.
       if (io === "output") delete jsonSchema.additionalProperties;
     },
   });
@@ -81,7 +80,7 @@ export function toolSchema(schema: z.ZodType, io: "input" | "output"): ToolSchem
 
 type Definitions = Readonly<Record<string, object>>;
 
-/** What a reference leads to, which may be one itself: a schema that only has another name. */
+/** Resolves a reference, which may lead to another one. */
 function atTop(ref: string | undefined, defs: Definitions): object {
   const { $ref, ...schema } = refSchema.parse(defs[ref?.replace("#/$defs/", "") ?? ""] ?? {});
   return $ref === undefined ? schema : { ...atTop($ref, defs), ...schema };
@@ -89,7 +88,7 @@ function atTop(ref: string | undefined, defs: Definitions): object {
 
 const refSchema = z.looseObject({ $ref: z.string().optional() });
 
-/** Only what is referred to; and without `id`, which was the name of a schema in old dialects: validators of today stumble over it. */
+/** Only the definitions in use, without `id`: it named a schema in old dialects, and current validators reject it. */
 function usedBy(schema: object, defs: Definitions, known: ReadonlySet<string> = new Set()): Record<string, object> {
   const text = JSON.stringify(schema);
   const wanted = Object.keys(defs).filter((key) => !known.has(key) && text.includes(`"#/$defs/${key}"`));

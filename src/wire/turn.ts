@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What came back from a tool call. `text` is cut when it is long, and then `truncated` is true. */
+/** The result of a tool call. Long text is cut, and `truncated` is then true. */
 export const toolResultSchema = z.object({ ok: z.boolean(), text: z.string(), truncated: z.boolean() });
 
 /** One piece of a turn, in the order the agent wrote it. */
@@ -16,31 +16,31 @@ export const blockSchema = z.discriminatedUnion("type", [
   }),
 ]);
 
-/** A picture in a prompt, of a type that a browser may show. */
+/** An image in a prompt, of a type that browsers can show safely. */
 export const turnImageSchema = z.object({
-  mediaType: z.enum(["image/png", "image/jpeg", "image/gif", "image/webp"]).describe("By its content."),
-  data: z.string().nullable().describe("Base64; null when it is too large for an answer."),
+  mediaType: z.enum(["image/png", "image/jpeg", "image/gif", "image/webp"]).describe("Detected from the content."),
+  data: z.string().nullable().describe("Base64-encoded. Null if the image is too large to return."),
 });
 
-/** Tokens of a whole turn, each message of the model counted once. */
+/** Tokens of a whole turn. Each model message counts once. */
 export const usageSchema = z.object({ inputTokens: z.int(), outputTokens: z.int(), cacheReadTokens: z.int() });
 
 /**
- * Everything that the user said in one prompt, or everything that the agent did until the next prompt.
- * `index` counts from 0 and never changes while the transcript grows; the last turn is returned again when it has grown.
+ * One prompt of the user, or everything that the agent did until the next prompt.
+ * `index` starts at 0 and never changes. The last turn is returned again when it has grown.
  */
 export const turnSchema = z
   .object({
     index: z.int().min(0),
     role: z.enum(["user", "assistant"]),
-    at: z.string().nullable().describe("When it began, ISO 8601 UTC."),
-    endedAt: z.string().nullable().describe("When its last line was written, ISO 8601 UTC."),
-    text: z.string().describe("The text blocks, joined. Untrusted: it comes from a transcript."),
+    at: z.string().nullable().describe("Start time, ISO 8601 UTC."),
+    endedAt: z.string().nullable().describe("Time of the last transcript line, ISO 8601 UTC."),
+    text: z.string().describe("Text of all text blocks. Untrusted transcript content."),
     blocks: z.array(blockSchema),
     model: z.string().nullable(),
     usage: usageSchema.nullable(),
-    images: z.array(turnImageSchema).optional().describe("Pictures in the prompt, where `images` asked for them."),
-    interrupted: z.boolean().optional().describe("True: the user stopped it before it ended."),
+    images: z.array(turnImageSchema).optional().describe("Images in the prompt. Returned if `images` is true."),
+    interrupted: z.boolean().optional().describe("True if the user stopped the turn."),
   })
   .meta({ id: "Turn" });
 

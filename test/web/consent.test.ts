@@ -59,7 +59,7 @@ test("a browser that is not signed in is led to the sign-in and back; what was u
   const other = await stranger.context.newPage();
   await other.goto(await signInUrl(used.gateway));
   await stranger.page.waitForURL(url.href);
-  await stranger.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
+  await stranger.page.getByRole("heading", { name: "Authorize “Nightly bot”?" }).waitFor();
   stranger.troubles();
   await lookAt(stranger, "consent-desktop");
   // The picture in docs/oauth.md.
@@ -109,7 +109,7 @@ test("the keyboard is enough, nothing ticked is told, and the chosen appearance 
   await visit.page.keyboard.press("Tab");
   await visit.page.locator("button[value=allow][aria-disabled=false]").waitFor();
   await visit.page.keyboard.press("Enter");
-  await visit.page.getByRole("alert").getByText("Tick at least one").waitFor();
+  await visit.page.getByRole("alert").getByText("Select at least one").waitFor();
   await expectFlawless(visit, "nothing ticked");
   await visit.page.getByRole("checkbox").check();
   await visit.page.locator("button[value=allow][aria-disabled=false]").focus();
@@ -125,7 +125,7 @@ test("a link on another site leads a signed-in browser to the page, without anot
   const paths: string[] = [];
   visit.page.on("framenavigated", (frame) => paths.push(new URL(frame.url()).pathname));
   await visit.page.getByText("Connect").click();
-  await visit.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
+  await visit.page.getByRole("heading", { name: "Authorize “Nightly bot”?" }).waitFor();
   expect(visit.page.url()).toBe(url.href);
   // The strict cookie stayed behind the first time: a page of ours led on.
   expect(paths).toEqual([oauthPaths.authorize, oauthPaths.authorize]);
@@ -160,7 +160,7 @@ test("cross-site request forgery: a form of another site's page decides nothing,
     expect(visit.page.url()).not.toContain("code=");
   }
   expect(await Promise.race([arrived, Promise.resolve("nothing arrived")])).toBe("nothing arrived");
-  await visit.page.getByText("did not come from the gateway’s own page").waitFor();
+  await visit.page.getByText("Request from another page").waitFor();
   visit.troubles();
   await lookAt(visit, "oauth-refused");
 });
@@ -172,7 +172,7 @@ test("a browser whose key is gone signs in anew, and comes back", async () => {
   await visit.page.goto(url.href);
   await visit.page.getByRole("heading", { name: "Sign in to Postern" }).waitFor();
   await visit.page.goto(await signInUrl(used.gateway));
-  await visit.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
+  await visit.page.getByRole("heading", { name: "Authorize “Nightly bot”?" }).waitFor();
 });
 
 test("mistakes are told in the same look, and nobody is sent anywhere", async () => {
@@ -215,12 +215,12 @@ test("without JavaScript, over https, a browser that is signed in decides with t
   const plain = await browser.stranger({ javaScript: false });
   await plain.context.addCookies(await visit.context.cookies());
   await plain.page.goto(url.href);
-  await plain.page.getByRole("heading", { name: "Let “Nightly bot” in?" }).waitFor();
-  await plain.page.getByText(/^Without JavaScript .* cannot be allowed\.$/).waitFor();
+  await plain.page.getByRole("heading", { name: "Authorize “Nightly bot”?" }).waitFor();
+  await plain.page.getByText(/^“.*” cannot be allowed without JavaScript\.$/).waitFor();
   await plain.page.getByRole("checkbox", { name: /coding:read/ }).uncheck();
   await plain.page.getByRole("checkbox", { name: /coding:write/ }).uncheck();
   await allow(plain.page);
-  await plain.page.getByRole("alert").getByText("Tick at least one").waitFor();
+  await plain.page.getByRole("alert").getByText("Select at least one").waitFor();
   expect(await plain.page.getByRole("checkbox", { name: /coding:drive/ }).count()).toBe(0);
   await plain.page.goto(url.href);
   await plain.page.getByRole("checkbox", { name: /coding:drive/ }).check();
@@ -241,7 +241,7 @@ describe("a device that shows a code", () => {
     visit.troubles(); // that the page is a mistake's, the browser itself tells as an error
     await lookAt(visit, "device-wrong");
     await visit.page.getByLabel("Code").fill(device.user_code.toLowerCase().replaceAll("-", ""));
-    await visit.page.getByRole("button", { name: "Go on" }).click();
+    await visit.page.getByRole("button", { name: "Continue" }).click();
     await visit.page.getByText(device.user_code, { exact: true }).waitFor();
     await lookAt(visit, "device-decide");
     await visit.page.getByRole("checkbox", { name: /coding:write/ }).uncheck();

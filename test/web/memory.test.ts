@@ -316,7 +316,7 @@ test("who may not read the memory is not offered it, and asks the gateway for no
   await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor();
   expect(await page.getByRole("link", { name: "Memory" }).count()).toBe(0);
   await open(page, "/memory", "Memory");
-  await page.getByText("read what is remembered").waitFor();
+  await page.getByText("read memory").waitFor();
   expect(asked.filter((path) => path.startsWith("/api/v1/"))).toEqual([]);
 });
 
