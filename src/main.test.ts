@@ -82,7 +82,7 @@ test("a port that is taken is told before anything is made but the lock", async 
     expect(run).toEqual({
       code: 1,
       stdout: "",
-      stderr: `postern: address_in_use: Port ${port} of 127.0.0.1 is taken. Stop what listens there, or choose another with --port.\n`,
+      stderr: `postern: address_in_use: Port ${port} on 127.0.0.1 is already in use. Stop the program that uses it, or choose another port with --port.\n`,
     });
     expect(await readdir(home)).toEqual(["gateway.lock"]);
   } finally {

@@ -1,11 +1,11 @@
 import type { Clock } from "./clock.ts";
 
-/** Tells waiters that something changed; what changed they look up themselves. */
+/** Notifies waiters of a change. They check what changed themselves. */
 export interface ChangeSignal {
   notify(): void;
   /**
-   * Resolves with true once `holds()` is true: at once, or after a change. Resolves with false after `timeoutMs`, or when the signal is
-   * aborted. `holds` is called again after every change.
+   * Resolves with true once `holds()` is true, with false after `timeoutMs` or when the signal is aborted. `holds` is called immediately
+   * and after every change.
    */
   until(
     holds: () => boolean,
@@ -13,7 +13,6 @@ export interface ChangeSignal {
   ): Promise<boolean>;
 }
 
-/** A {@link ChangeSignal}; as many waiters as there are calls of `until` under way, each bounded by its time. */
 export function createChangeSignal(clock: Clock): ChangeSignal {
   const waiters = new Set<() => void>();
   return {

@@ -1,14 +1,14 @@
-/** The only source of time: code that waits or stamps takes a `Clock`, so that tests turn the hands themselves. */
+/** The only source of time, so that tests can control it. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `callback` once after `delayMs`; the returned function cancels it and may be called any number of times. */
+  /** Calls `callback` once after `delayMs`. Returns an idempotent function that cancels it. */
   after(delayMs: number, callback: () => void): () => void;
-  /** Resolves after `delayMs`. Rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `delayMs`. Rejects with the signal's reason if aborted first. */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The machine's own clock. A pending `after` never keeps the process alive; a pending `sleep` does. */
+/** The system clock. A pending `after` never keeps the process alive; a pending `sleep` does. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(delayMs, callback) {
@@ -35,7 +35,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** ISO 8601 in UTC, the form of every time on the wire. */
+/** ISO 8601 in UTC, the format of all times in the API. */
 export function isoTime(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }

@@ -1,6 +1,6 @@
 /**
- * `task`, one run at a time: a call during a run makes it run once more, however many calls there were. Every call resolves when
- * nothing is left to do, and rejects as the run does that it waited for.
+ * Runs `task` one at a time: any number of calls during a run cause one more run. Calls resolve when no run is left, and reject if the
+ * run they waited for fails.
  */
 export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
   let wanted = false;
@@ -12,7 +12,7 @@ export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
         await task();
       }
     } finally {
-      running = null; // here, so that nothing asked for after the last look is taken for part of this run
+      running = null; // synchronously after the last check, so that no later call joins this run
     }
   }
   return () => {

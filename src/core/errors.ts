@@ -1,12 +1,10 @@
 /**
- * An error that a caller can act on. `code` is one of a closed union that the throwing capability exports; how it looks to
- * an HTTP client is decided in one place only (`http/problem-response`).
- *
- * `message` says what went wrong, with which thing, and what to do about it.
+ * An error that a caller can act on. `code` is from a closed union of the throwing capability; `http/problem-response` alone decides its
+ * HTTP status. `message` says what happened, to what, and what to do next.
  */
 export class PosternError<Code extends string = string> extends Error {
   readonly code: Code;
-  /** Facts for the answer beside the message, such as `sessionId`; never secrets. */
+  /** Further facts for the response, such as `sessionId`; never secrets. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -31,12 +29,12 @@ export function hasCode(error: unknown, code: string): error is PosternError {
   return error instanceof PosternError && error.code === code;
 }
 
-/** Whether `error` comes from the operating system with this `errno` name, for example `ENOENT`. */
+/** Whether `error` has one of these system error codes, for example `ENOENT`. */
 export function isErrno(error: unknown, ...names: readonly string[]): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string" && names.includes(error.code);
 }
 
-/** The text of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,12 +1,11 @@
 import { PosternError } from "./errors.ts";
 
-/** Lets so many tasks run at once; others wait in line. */
+/** Limits how many tasks run at once. Others wait in a queue. */
 export interface Gate {
-  /** @throws PosternError `rate_limited` when the line is full */
+  /** @throws PosternError `rate_limited` if the queue is full */
   run<T>(task: () => Promise<T>): Promise<T>;
 }
 
-/** A gate for tasks that each take much of the machine. */
 export function createGate({ atOnce, waiting }: { readonly atOnce: number; readonly waiting: number }): Gate {
   const line: (() => void)[] = [];
   let running = 0;
@@ -14,13 +13,17 @@ export function createGate({ atOnce, waiting }: { readonly atOnce: number; reado
     async run(task) {
       if (running < atOnce) running += 1;
       else if (line.length < waiting) await new Promise<void>((resolve) => line.push(resolve));
-      else throw new PosternError("rate_limited", `${atOnce + waiting} such requests are under way. Try again.`);
+      else
+        throw new PosternError(
+          "rate_limited",
+          `Too many requests of this kind at once (${atOnce + waiting}). Retry in a moment.`,
+        );
       try {
         return await task();
       } finally {
         const next = line.shift();
         if (next === undefined) running -= 1;
-        else next(); // its place is handed on
+        else next(); // hands over its place
       }
     },
   };

@@ -1,11 +1,11 @@
 import { hash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 
-/** A random UUID (version 4): session, terminal and account identifiers. */
+/** A random UUID (version 4). */
 export function newUuid(): string {
   return randomUUID();
 }
 
-/** Whether `text` has the form of a UUID of any version, in lower or upper case. */
+/** Whether `text` is a UUID of any version, in any case. */
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 }
@@ -15,12 +15,12 @@ export function newSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** SHA-256 of `text` as lower-case hex: how secrets are stored and how requests are compared. */
+/** SHA-256 of `text` as lower-case hex. */
 export function sha256(text: string): string {
   return hash("sha256", text);
 }
 
-/** Whether two hashes in hex are the same, in a time that does not tell how far. */
+/** Compares two hex hashes in constant time. */
 export function sameHash(stored: string, shown: string): boolean {
   const [one, other] = [Buffer.from(stored), Buffer.from(shown)];
   return one.length === other.length && timingSafeEqual(one, other);

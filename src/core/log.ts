@@ -1,4 +1,4 @@
-/** Where events for the operator go. Fields hold ids, counts and durations: never prompts, transcripts or secrets. */
+/** The operator's log. Fields contain ids, counts and durations, never prompts, transcripts or secrets. */
 export interface Log {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -6,7 +6,7 @@ export interface Log {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** A log that drops everything, for tests and one-shot commands. */
+/** Discards everything, for tests and one-shot commands. */
 export const silentLog: Log = {
   debug: () => undefined,
   info: () => undefined,

@@ -1,11 +1,10 @@
-/** Runs tasks of the same key one after another, in the order they were asked for; tasks of other keys run beside them. */
+/** Runs tasks with the same key one after another, in order. Tasks with other keys run concurrently. */
 export interface KeyedLock {
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
 }
 
 /**
- * A lock for each key, held while its task runs. A key's entry goes when nobody waits for it, so the map is bounded by the
- * number of tasks under way.
+ * A lock per key. A key's entry is removed when its last task ends, so the map is bounded by the number of running tasks.
  */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>();
@@ -15,7 +14,7 @@ export function createKeyedLock(): KeyedLock {
       const mine = before.then(task, task);
       const settled = mine.then(
         () => undefined,
-        () => undefined, // the caller sees the failure; the next in line only waits for the end
+        () => undefined, // reported to the caller; the next task only waits
       );
       tails.set(key, settled);
       void settled.then(() => {
@@ -26,7 +25,7 @@ export function createKeyedLock(): KeyedLock {
   };
 }
 
-/** Joins concurrent calls: while one run for a key is under way, every caller of that key gets its promise. */
+/** Joins concurrent calls: while a task for a key runs, every caller with that key gets its promise. */
 export function createSingleFlight<T>(): (key: string, task: () => Promise<T>) => Promise<T> {
   const flights = new Map<string, Promise<T>>();
   return (key, task) => {

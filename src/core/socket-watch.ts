@@ -4,15 +4,15 @@ import type { Clock } from "./clock.ts";
 import { messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
 
-/** How soon a removed socket is there again. */
+/** Check interval, after which a removed socket is recreated. */
 const checkMs = 2_000;
 
 /**
- * Listens again when the file of a Unix socket was removed while its server runs: nobody could connect any more. Another file in its
- * place, the socket of another process perhaps, is left alone. Nothing is made where the folder above the socket's own is gone.
+ * Listens again if the file of a Unix socket is removed while its server runs. Another file at the path, such as another process's socket, is
+ * left alone. Does nothing if the parent of the socket's folder no longer exists.
  *
- * @param deps `listen` makes the socket anew, and fails when something is at its path by then
- * @returns stops watching, and resolves when no `listen` is under way
+ * @param deps `listen` recreates the socket, and fails if its path exists
+ * @returns stops watching, and resolves when no `listen` is running
  */
 export function watchSocket(
   path: string,

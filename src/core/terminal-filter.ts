@@ -1,37 +1,37 @@
 /**
- * Takes out of a program's output what must not reach the terminal of somebody else: see {@link passedControlSequence}. What comes out is
- * whole: sequences are held until they are complete and written in one form, so that no two terminals can read them differently.
+ * Removes what must not reach another user's terminal from a program's output: see {@link passedControlSequence}. Sequences are held
+ * until complete and written in a normalized form, so that all terminals read them the same way.
  */
 export interface TerminalFilter {
-  /** The next output, cut anywhere, in sequences and in characters. @returns what may be shown of it, valid Unicode */
+  /** Accepts output split at any byte. @returns the filtered output, valid Unicode */
   write(output: Uint8Array | string): string;
-  /** Output goes on from elsewhere: what was held is forgotten. */
+  /** Discards held output, because output continues at another position. */
   reset(): void;
 }
 
 type State = "ground" | "escape" | "sequence" | "ignored-sequence" | "command" | "string";
 
-/** Longer than what anybody sends; a longer one stays out. */
+/** Longer sequences are dropped; real ones are shorter. */
 const maxSequenceLength = 512;
 /** Titles and links are far shorter. */
 const maxCommandLength = 8_192;
-/** A terminal reads a string to its end, an image of some megabytes perhaps. One that does not end must not take all that follows. */
+/** Strings can be images of several megabytes. The limit keeps an unterminated string from swallowing all later output. */
 const defaultMaxStringLength = 16 * 1024 * 1024;
 
 const notText = /[\x00-\x1f\x7f-\x9f]/g;
-/** Bell, backspace, tab, line and page feeds, return, character sets. Not ENQ, which a terminal answers. */
+/** Bell, backspace, tab, line and page feeds, return, character sets. Not ENQ, to which terminals respond. */
 const passedControls = /[\x07-\x0f]/;
 
-/** A filter for one stream of output, which begins in the ground state. It holds a few kilobytes at most. */
+/** A filter for one stream of output. It holds a few kilobytes at most. */
 export function createTerminalFilter(options: { readonly maxStringLength?: number } = {}): TerminalFilter {
   const { maxStringLength = defaultMaxStringLength } = options;
   let decoder = newDecoder();
   let state: State = "ground";
-  /** Parts of the sequence that is being read. */
+  /** Parts of the current sequence. */
   let prefix = "";
   let params = "";
   let intermediates = "";
-  /** Of a command, until it is too long to be one that passes. */
+  /** Content of a command, up to the maximum length. */
   let content = "";
   let stringLength = 0;
 
@@ -41,14 +41,14 @@ export function createTerminalFilter(options: { readonly maxStringLength?: numbe
     stringLength = 0;
   }
 
-  /** Ends a command that was not broken off. */
+  /** Ends a complete command. */
   function finished(): string {
     const passed = state === "command" && content.length <= maxCommandLength ? passedCommand(content) : "";
     begin("ground");
     return passed;
   }
 
-  /** What ends or begins a sequence wherever it comes; undefined for all else. As the VT500 and xterm do. */
+  /** Handles characters that end or start a sequence in any state, like the VT500 and xterm; undefined for others. */
   function anywhere(code: number): string | undefined {
     if (code === 0x1b || code === 0x9c) {
       const passed = finished();
@@ -91,7 +91,7 @@ export function createTerminalFilter(options: { readonly maxStringLength?: numbe
     return "";
   }
 
-  /** One character that is no plain text, or stands inside a sequence. */
+  /** Handles a control character, or a character inside a sequence. */
   function take(code: number, character: string): string {
     const passed = anywhere(code);
     if (passed !== undefined) return passed;
@@ -100,7 +100,7 @@ export function createTerminalFilter(options: { readonly maxStringLength?: numbe
     if (code < 0x20) return !inString && passedControls.test(character) ? character : "";
     if (inString || code === 0x7f) return "";
     if (code > 0x9f) {
-      // No terminal takes it for part of a sequence.
+      // Not part of a sequence in any terminal.
       if (state !== "ignored-sequence") begin("ground");
       return "";
     }
@@ -144,7 +144,7 @@ export function createTerminalFilter(options: { readonly maxStringLength?: numbe
 }
 
 function newDecoder(): TextDecoder {
-  return new TextDecoder("utf-8", { ignoreBOM: true }); // a byte order mark is a character like another here
+  return new TextDecoder("utf-8", { ignoreBOM: true }); // a byte order mark is an ordinary character here
 }
 
 function stateAfterC1(code: number): State {
@@ -160,10 +160,9 @@ function stateAfterEscape(character: string): State {
 }
 
 /**
- * Which control sequences of a program may reach the terminal of somebody who only looks on. Ours, and a list of what passes: what is not
- * on it stays out. It holds what changes the picture, and the modes by which a program says what it wants to be sent. It leaves out what
- * makes a terminal answer (the host's screen model does that), what reaches out of it (clipboard, files, printer, window), what changes
- * how it reads bytes, and what it is set up with (colours, keyboard protocols).
+ * An allowlist of control sequences for observers' terminals: sequences that change the screen, and modes for input. It excludes
+ * sequences to which terminals respond (the host's screen model does), that reach outside the terminal (clipboard, files, printer,
+ * window), that change how it decodes bytes, and that change its settings (colours, keyboard protocols).
  *
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
@@ -176,7 +175,7 @@ export interface ControlSequence {
   readonly final: string;
 }
 
-/** Cursor, erasing, scrolling, tabs, attributes, scroll region. What each may have before its final character. */
+/** Cursor, erasing, scrolling, tabs, attributes, scroll region: final characters by prefix and intermediates. */
 const plainSequences: ReadonlyMap<string, string> = new Map([
   ["", "@ABCDEFGHIJKLMPSXZ`abdefgmr"],
   ["?", "JK"],
@@ -186,12 +185,12 @@ const plainSequences: ReadonlyMap<string, string> = new Map([
   ["!", "p"],
 ]);
 
-// 4 insert, 20 newline. Not 2, which locks the keyboard, nor 12, local echo.
+// 4 insert, 20 newline. Not 2 (locks the keyboard) or 12 (local echo).
 const ansiModes = new Set(["4", "20"]);
 
 /**
- * Private modes that pass. Not 3 (resizes the window), 69 (margins, which the screen model does not have), 1001 (waits for an answer),
- * 2031 and 2048 (the terminal reports by itself).
+ * Allowed private modes. Not 3 (resizes the window), 69 (margins, unsupported by the screen model), 1001 (waits for a response),
+ * 2031 and 2048 (unsolicited reports).
  */
 const privateModes: ReadonlySet<string> = new Set(
   [
@@ -204,10 +203,10 @@ const privateModes: ReadonlySet<string> = new Set(
     .map(String),
 );
 
-// Far beyond any terminal's size; some count up to what they are told.
+// Far beyond any terminal's size; some terminals loop up to the number.
 const longestNumber = 5;
 
-/** The sequence as it may be written, or "" when it stays out. */
+/** The normalized sequence, or "" if not allowed. */
 export function passedControlSequence(sequence: ControlSequence): string {
   const { prefix, intermediates, final } = sequence;
   const params = sequence.params.replace(/\d+/g, (digits) =>
@@ -216,7 +215,7 @@ export function passedControlSequence(sequence: ControlSequence): string {
   const whole = `\x1b[${prefix}${params}${intermediates}${final}`;
   if (intermediates === "" && (final === "h" || final === "l")) return passedModes({ ...sequence, params });
   if (prefix === "" && intermediates === "" && (final === "s" || final === "u")) return params === "" ? whole : "";
-  // With more parameters it begins a tracking of the mouse that waits for the program.
+  // With more parameters, it starts mouse tracking that waits for the program.
   if (prefix === "" && intermediates === "" && final === "T") return params.includes(";") ? "" : whole;
   if (prefix !== "" && intermediates !== "") return "";
   return plainSequences.get(prefix + intermediates)?.includes(final) ? whole : "";
@@ -229,24 +228,24 @@ function passedModes({ prefix, params, final }: ControlSequence): string {
   return modes.length === 0 ? "" : `\x1b[${prefix}${modes.join(";")}${final}`;
 }
 
-/** `ESC intermediates final` as it may be written, or "". */
+/** The normalized `ESC intermediates final`, or "" if not allowed. */
 export function passedEscape(intermediates: string, final: string): string {
   const passes =
     intermediates === ""
       ? "78=>DEHMc|}~no".includes(final) // save, restore, keypad, index, next line, tab stop, reverse index, reset, shifts
       : intermediates === "#"
-        ? final === "8" // the alignment picture
+        ? final === "8" // alignment test
         : /^[()*+\-./]$/.test(intermediates) && /^[0-9A-Z<=>]$/.test(final); // character sets
   return passes ? `\x1b${intermediates}${final}` : "";
 }
 
-// What xterm and VTE take at most.
+// Limits of xterm and VTE.
 const maxTitleLength = 1_024;
 const maxLinkLength = 2_083;
 
 /**
- * An operating system command as it may be written, or "": titles, as text without controls, and links that lead to the web. Not colours:
- * the person who looks on chose theirs, and would be left with a program's.
+ * The normalized operating system command, or "" if not allowed. Allows titles and web links. Not colours: they would override the
+ * observer's own.
  */
 export function passedCommand(content: string): string {
   const separator = content.indexOf(";");
@@ -257,12 +256,12 @@ export function passedCommand(content: string): string {
   return number === "8" ? `\x1b]8;${webLink(value)}\x1b\\` : "";
 }
 
-/** Controls are gone before; these reverse what follows, and could make a title read as another one. */
+/** Removes direction marks, which could make a title read as another one. Control characters are already removed. */
 function titleText(title: string): string {
   return title.replace(/[\u202a-\u202e\u2066-\u2069]/g, "").slice(0, maxTitleLength);
 }
 
-/** A link that leads elsewhere ends the one before, as it would itself. @see https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
+/** A link to another target ends the previous link, also if it is not allowed. @see https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
 function webLink(value: string): string {
   const separator = value.indexOf(";");
   const target = value.slice(separator + 1);

@@ -1,4 +1,4 @@
-/** A size that a terminal can have: 2 to 1000 columns, 1 to 500 rows, whole numbers. */
+/** Clamps to whole numbers, 2 to 1000 columns and 1 to 500 rows. */
 export function clampSize({ cols, rows }: { readonly cols: number; readonly rows: number }): {
   readonly cols: number;
   readonly rows: number;

@@ -2,8 +2,8 @@ const usualPoolSize = Buffer.poolSize;
 let loading = 0;
 
 /**
- * Runs `load` while no small buffer is cut out of the memory that Node shares among them. For a library that takes the memory of its
- * buffer for the buffer: what it reads then depends on what was there before.
+ * Runs `load` without Node's shared memory pool for small buffers. For a library that reads a buffer's whole `ArrayBuffer` instead of the
+ * buffer, and so the contents of others.
  */
 export async function unpooled<T>(load: () => Promise<T>): Promise<T> {
   loading += 1;

@@ -1,6 +1,6 @@
 /**
- * How many bytes at the end of `data` begin a UTF-8 character without completing it: 0 to 3. Bytes that begin no character count as
- * complete; 0xC0, 0xC1 and 0xF5 to 0xF7 count as what their bits say, as xterm reads them.
+ * The number of bytes (0 to 3) of an incomplete UTF-8 character at the end of `data`. Invalid bytes count as complete; 0xC0, 0xC1 and
+ * 0xF5 to 0xF7 count as start bytes, like in xterm.
  */
 export function incompleteCharacterBytes(data: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, data.byteLength); back++) {

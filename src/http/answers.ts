@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
 
-/** Begins an answer that is written piece by piece; from now on its route ends it. */
+/** Starts a streamed response, which the route must end. */
 export function beginStream(reply: FastifyReply, contentType: string): ServerResponse {
   void reply.hijack();
   const headers = Object.entries(reply.getHeaders()).filter(([, value]) => value !== undefined);
@@ -12,9 +12,9 @@ export function beginStream(reply: FastifyReply, contentType: string): ServerRes
 }
 
 /**
- * Writes a piece, and waits until there is room for the next one.
- * @param options `stuckMs`: a reader that takes nothing for so long is cut off
- * @returns false when the reader takes nothing more: it is gone, stuck, or the signal says so
+ * Writes text and waits until the connection can take more.
+ * @param options `stuckMs`: disconnects a client that reads nothing for this long
+ * @returns false if the client is disconnected or stuck, or the signal is aborted
  */
 export async function writePiece(
   raw: ServerResponse,
@@ -29,14 +29,14 @@ export async function writePiece(
     await once(raw, "drain", { signal: AbortSignal.any([signal, stuck.signal]) });
     return true;
   } catch {
-    raw.destroy(); // what it has not taken is not kept for it
+    raw.destroy(); // drops unread data
     return false;
   } finally {
     cancel();
   }
 }
 
-/** An `onSend` hook: gives the answer an entity tag, and answers 304 without a body when the caller has it already. */
+/** An `onSend` hook that adds an entity tag, and responds with 304 if the caller has the current version. */
 export async function tagOrNotModified(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -51,8 +51,7 @@ export async function tagOrNotModified(
 }
 
 /**
- * Whether `If-None-Match` names this entity tag.
- *
+ * Whether `If-None-Match` contains this entity tag.
  * @see RFC 9110 section 13.1.2 (weak comparison)
  */
 export function isFresh(ifNoneMatch: string | undefined, etag: string): boolean {

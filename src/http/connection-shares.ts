@@ -4,21 +4,20 @@ import { isIP } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 
-/** What stands for the owner's Unix socket, whose callers have no address. */
+/** The address of callers on the owner's Unix socket. */
 export const localAddress = "local";
 
 /**
- * The address that a request came from, in its shortest form; an IPv4 address that came as an IPv6 one is IPv4 again.
- *
- * @param request `ips` is there with trusted proxies only: from the connection's peer to the farthest that a trusted one named
+ * The client's address in its shortest form. IPv4-mapped IPv6 addresses are converted to IPv4.
+ * @param request `ips` is set with trusted proxies only: from the connection's peer to the farthest address reported by a trusted proxy
  */
 export function clientAddress({ ip, ips }: { readonly ip?: string; readonly ips?: readonly string[] }): string {
   const named = (ips ?? [ip]).map(plainAddress);
-  // What a trusted proxy passed on may be no address at all: then the proxy is the last one known.
+  // If a trusted proxy reports no valid address, its own address counts.
   return named.findLast((address) => address !== null) ?? "unknown";
 }
 
-/** What shares a limit: an IPv4 address, and of IPv6 the network that one subscriber has (RFC 6177: 64 bits at least). */
+/** The unit of rate limits: an IPv4 address, or an IPv6 subscriber's network (RFC 6177: at least 64 bits). */
 export function addressGroup(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = "", tail = ""] = address.split("::", 2);
@@ -29,10 +28,10 @@ export function addressGroup(address: string): string {
   return `${parts.slice(0, 4).join(":")}::/64`;
 }
 
-/** @returns null for what is no address; some proxies add a port, which is dropped */
+/** @returns null for invalid addresses. Drops the port that some proxies add. */
 function plainAddress(text: string | undefined = ""): string | null {
   const withoutPort = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
-  const [address = ""] = withoutPort.split("%", 1); // an interface, as link-local addresses have it
+  const [address = ""] = withoutPort.split("%", 1); // drops the interface of link-local addresses
   if (isIP(address) !== 6) return isIP(address) === 4 ? address : null;
   const short = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? [];
@@ -42,40 +41,40 @@ function plainAddress(text: string | undefined = ""): string | null {
 }
 
 /**
- * Connections over TCP, shared fairly: strangers by address, authenticated callers by credential, each kind with its own room. When
- * one is full, a new connection closes the oldest of the largest share. A flood therefore closes its own connections, never those
- * of a caller who authenticated. The owner's Unix socket is not counted here.
+ * Limits TCP connections fairly: unauthenticated ones by address, authenticated ones by credential, with separate limits. At the limit, a
+ * new connection closes the oldest of the largest share. A flood therefore closes its own connections, never those of authenticated
+ * callers. The owner's Unix socket is not counted.
  */
 export interface ConnectionShares {
   /**
-   * A request, before anything is done for it. More than {@link maxPipelined} that wait for their answers on one connection close it:
-   * each answer is kept in memory until the client reads those before it.
-   * @returns whether it is to be answered
+   * Called with each new request. More than {@link maxPipelined} unanswered requests close the connection, because each response is kept
+   * in memory until the client has read the previous ones.
+   * @returns whether to handle the request
    */
   admits(response: ServerResponse): boolean;
-  /** Counts a new connection as a stranger's, until a request on it authenticates. */
+  /** Counts a new connection as unauthenticated until a request on it authenticates. */
   opened(socket: Socket): void;
   /**
-   * A request whose caller is not authenticated, or not yet: its body has to arrive within {@link bodyDeadlineMs}.
-   * @param address the client's, which is not the connection's behind a trusted proxy
+   * A request that is not authenticated yet. Its body must arrive within {@link bodyDeadlineMs}.
+   * @param address of the client, which differs from the connection's behind a trusted proxy
    */
   arrived(response: ServerResponse, address: string): void;
-  /** The request's caller is authenticated. @param caller names the credential */
+  /** @param caller identifies the credential */
   authenticated(request: IncomingMessage, caller: string): void;
 }
 
-/** Connections without an authenticated caller. */
+/** Maximum unauthenticated connections. */
 export const maxStrangers = 1_024;
-/** Connections of authenticated callers, their WebSockets and event streams included. */
+/** Maximum authenticated connections, including WebSockets and event streams. */
 export const maxCallers = 1_024;
-/** Requests of one connection under way. Browsers and client libraries send one at a time. */
+/** Maximum running requests per connection. Browsers and client libraries send one at a time. */
 export const maxPipelined = 4;
-/** Forms and tokens are small. An authenticated caller's body may take as long as any request. */
+/** Unauthenticated bodies, such as forms and tokens, are small. */
 export const bodyDeadlineMs = 10_000;
-/** A flood writes one line in this time. */
+/** Logs a flood at most this often. */
 const reportEveryMs = 60_000;
 
-/** @param deps `onLate` ends a connection whose request took too long */
+/** @param deps `onLate` closes a connection whose request took too long */
 export function createConnectionShares(deps: {
   readonly clock: Clock;
   readonly log: Log;
@@ -100,7 +99,7 @@ export function createConnectionShares(deps: {
   return {
     admits(response) {
       const { socket } = response.req;
-      if (socket.destroyed) return false; // the others of a burst, which arrived in one piece
+      if (socket.destroyed) return false; // later requests of the same packet
       const count = (underWay.get(socket) ?? 0) + 1;
       if (count > maxPipelined) {
         socket.destroy();
@@ -121,7 +120,7 @@ export function createConnectionShares(deps: {
       const { req: request } = response;
       const { socket } = request;
       const share = addressGroup(address);
-      // A caller's own connection stays theirs; a proxy uses one for many clients.
+      // An authenticated connection stays the caller's, except behind a proxy, which shares connections.
       const changesHands = callers.has(socket) && share !== shareOf(socket);
       if (changesHands) callers.release(socket);
       if (changesHands || strangers.has(socket)) strangers.hold(socket, share);
@@ -144,13 +143,13 @@ export function createConnectionShares(deps: {
 
 interface Shares {
   has(socket: Socket): boolean;
-  /** As the newest of this share. */
+  /** Adds the socket as the newest of the share. */
   hold(socket: Socket, share: string): void;
   release(socket: Socket): void;
 }
 
 function createShares(max: number, close: (socket: Socket, share: string) => void): Shares {
-  /** The oldest first. */
+  /** Oldest first. */
   const held = new Map<Socket, string>();
   const sizes = new Map<string, number>();
 
@@ -167,7 +166,7 @@ function createShares(max: number, close: (socket: Socket, share: string) => voi
     has: (socket) => held.has(socket),
     release,
     hold(socket, share) {
-      if (socket.destroyed) return; // its `close` may be over
+      if (socket.destroyed) return; // its `close` event may have fired already
       release(socket);
       held.set(socket, share);
       sizes.set(share, (sizes.get(share) ?? 0) + 1);

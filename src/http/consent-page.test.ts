@@ -11,7 +11,7 @@ describe("the consent page", () => {
     expect(status).toBe(200);
     expect(body).toContain("Nightly bot");
     expect(body).toContain("app.example");
-    expect(body).toContain("its own claim");
+    expect(body).toContain("The name is not verified");
     expect(body).toMatch(/name="postern_scope.coding:read" checked/);
     expect(body).toMatch(/name="postern_scope.coding:drive" aria/);
     expect(headers).toMatchObject({ "cache-control": "no-store", "referrer-policy": "same-origin" });

@@ -12,11 +12,11 @@ export interface AppDeps {
   readonly bodyLimitBytes: number;
   readonly trustedProxies: readonly string[];
   readonly log: Log;
-  /** @throws PosternError `origin_not_allowed` when the request names no host of ours */
+  /** @throws PosternError `origin_not_allowed` if the host is unknown */
   readonly challenged: (request: FastifyRequest) => ChallengedRequest;
 }
 
-/** Fastify as this house uses it: zod schemas, JSON bodies, problem documents, and an access log without paths. */
+/** Fastify with zod schemas, JSON bodies, problem documents, and an access log without paths. */
 export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challenged }: AppDeps): HttpApp {
   const app = fastify({
     logger: false,
@@ -26,7 +26,7 @@ export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challeng
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500 },
     schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
-    // A URL that cannot be read: no hook runs for it.
+    // For invalid URLs, for which no hook runs.
     frameworkErrors: (error, request, reply) => {
       answerError(error, { request, reply, log, challenged });
       logRequest(request, { reply, log });
@@ -40,7 +40,7 @@ export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challeng
   return app;
 }
 
-/** In the place of Fastify's own compilers, which are unused next to zod's and would take 40 ms of each start to load. */
+/** Replaces Fastify's compilers, which are unused with zod and add 40 ms to each start. */
 function neverBuilt(): never {
   throw new Error("Schemas of routes are zod schemas.");
 }
@@ -52,7 +52,7 @@ interface Answering {
 
 function logRequest({ id: requestId, method, routeOptions }: FastifyRequest, { reply, log }: Answering): void {
   const durationMs = Math.round(reply.elapsedTime);
-  const route = routeOptions.url ?? "(no route)"; // the pattern: paths and queries may hold what is private
+  const route = routeOptions.url ?? "(no route)"; // the pattern, because paths and queries can be private
   log.info({ requestId, method, route, status: reply.statusCode, durationMs }, "request");
 }
 
@@ -71,11 +71,11 @@ function answerError(
 }
 
 /**
- * Makes JSON the one kind of body: valid UTF-8 and whole characters only, so that an agent gets what was sent,
- * byte for byte. An empty body is as none.
+ * Accepts only JSON bodies, in valid UTF-8 without lone surrogates, so that an agent receives exactly what was sent. An empty body
+ * counts as none.
  */
 function acceptJsonOnly(app: FastifyInstance): void {
-  const parseSafely = app.getDefaultJsonParser("error", "error"); // refuses `__proto__` and its like
+  const parseSafely = app.getDefaultJsonParser("error", "error"); // rejects `__proto__` and similar keys
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
     if (body.length === 0) {
@@ -91,7 +91,7 @@ function acceptJsonOnly(app: FastifyInstance): void {
       if (error !== null) {
         done(new PosternError("invalid_request", `The body is not valid JSON: ${messageOf(error)}`), undefined);
       } else if (text.includes("\\u") && !isWellFormed(value)) {
-        done(new PosternError("invalid_request", "The body holds half of a surrogate pair."), undefined);
+        done(new PosternError("invalid_request", "The body contains a lone surrogate."), undefined);
       } else {
         done(null, value);
       }
@@ -107,18 +107,17 @@ function decode(body: Buffer): string | null {
   }
 }
 
-/** Whether every string in it has a UTF-8 form. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (value === null || typeof value !== "object") return true;
   return Object.entries(value).every(([key, inner]) => key.isWellFormed() && isWellFormed(inner));
 }
 
-/** More than any honest request needs: addresses of requests end at 16 KiB. */
+/** More than any legitimate form needs: request URLs are limited to 16 KiB. */
 const formLimitBytes = 32 * 1024;
 
 /**
- * Takes forms, and nothing else, for the routes of this scope (`app.register`): a field that was given more than once is an array.
+ * Accepts only forms for the routes of this scope (`app.register`). Repeated fields become arrays.
  * @see https://url.spec.whatwg.org/#concept-urlencoded-parser
  */
 export function acceptFormsOnly(app: FastifyInstance): void {

@@ -3,8 +3,8 @@ import { createServer } from "node:net";
 import { isErrno, PosternError } from "../core/errors.ts";
 
 /**
- * Looks whether a port is free, before anything is made that needs it. Somebody may take it in between: who listens in the end looks again.
- * @param options `port`: 0, any port, is always free
+ * Checks early whether a port is free. Another program can still take it before the gateway listens, which checks again.
+ * @param options `port`: 0 is always free
  * @throws PosternError `address_in_use`
  */
 export async function requireFreePort({
@@ -20,7 +20,7 @@ export async function requireFreePort({
     try {
       await once(server, "listening");
     } catch (error) {
-      // Of an address that this machine does not have, who listens says more.
+      // For unavailable addresses, listening reports a better error.
       if (isErrno(error, "EADDRINUSE")) throw portTaken({ host, port }, error);
     } finally {
       await new Promise((closed) => server.close(closed));
@@ -28,11 +28,10 @@ export async function requireFreePort({
   }
 }
 
-/** What is said of a port that another program has. */
 export function portTaken(
   { host, port }: { readonly host: string; readonly port: number },
   cause: unknown,
 ): PosternError {
-  const message = `Port ${port} of ${host} is taken. Stop what listens there, or choose another with --port.`;
+  const message = `Port ${port} on ${host} is already in use. Stop the program that uses it, or choose another port with --port.`;
   return new PosternError("address_in_use", message, { cause });
 }

@@ -4,37 +4,37 @@ import { hasCode, PosternError } from "../core/errors.ts";
 import type { FolderScope } from "../wire/access.ts";
 
 /**
- * The right to a request under way or an open socket: who the caller is, what they hold, and every folder that the folder rule allowed
- * them meanwhile. All of it is checked again every two seconds, and before input is taken.
+ * A caller's access to a running request or open socket: credentials, scopes, and every folder used so far. It is checked again every two
+ * seconds and before input is processed.
  */
 export interface Hold {
-  /** The caller. Notes each folder that the folder rule allows. */
+  /** The caller. Records each folder that the folder rule allows. */
   readonly principal: Principal;
-  /** Aborted when the right is lost, the client goes away or the gateway stops. Its reason is a PosternError. */
+  /** Aborted with a PosternError when access is lost, the client disconnects or the gateway stops. */
   readonly signal: AbortSignal;
-  /** Whether it was aborted because the right was lost. */
+  /** Whether it was aborted because access was lost. */
   readonly isLost: boolean;
-  /** Calls `act` while the right is known to be held: at once when that was checked a moment ago, else after a check. In order. */
+  /** Calls `act` if access is valid: immediately after a recent check, otherwise after a new one. Keeps the order. */
   whenHeld(act: () => void): void;
-  /** Checks now. @throws PosternError the reason when the right is lost */
+  /** Checks now. @throws PosternError the reason if access is lost */
   check(): Promise<void>;
   /** Stops checking. Idempotent. */
   end(reason: PosternError): void;
 }
 
-/** Rights to everything that is open. */
+/** Access of all open requests and sockets. */
 export interface Holds {
   open(principal: Principal): Hold;
-  /** Checks them all, because rights changed. Resolves when all are checked, at the latest after a second. */
+  /** Checks all after a change of access rights. Resolves when done, at the latest after one second. */
   recheck(): Promise<void>;
-  /** Ends them all: the gateway stops. */
+  /** Ends all when the gateway stops. */
   close(reason: PosternError): void;
 }
 
 export interface HoldsDeps {
-  /** The same caller looked up again. @throws PosternError `unauthenticated` */
+  /** Looks up the caller again. @throws PosternError `unauthenticated` */
   readonly refresh: (principal: Principal) => Promise<Principal>;
-  /** Whether the folder rule allows a directory, which may be gone. */
+  /** Whether the folder rule allows a directory, existing or not. */
   readonly isVisible: IsVisible;
   readonly clock?: Clock;
 }
@@ -44,22 +44,22 @@ export type IsVisible = (
   rule: { readonly scope: FolderScope; readonly within: readonly string[] | null },
 ) => Promise<boolean>;
 
-// What is lost ends within five seconds.
+// Revoked access ends within five seconds.
 const recheckMs = 2_000;
-/** For how long a check counts for what a client sends: a person types a few keys in it, and cannot revoke and look any faster. */
+/** How long a check is valid for input: long enough for a few keys, shorter than anyone can revoke and verify. */
 const freshMs = 250;
-/** A store that does not answer keeps no change of rights waiting. */
+/** Limits the wait for a database that does not respond. */
 const recheckAllMs = 1_000;
 
 export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDeps): Holds {
   const open = new Set<{ end(reason: PosternError): void; renew(): Promise<void> }>();
 
-  /** @throws PosternError when the caller may no longer do what they were allowed to */
+  /** @throws PosternError if the caller lost access */
   async function verify(given: Principal, allowed: AllowedFolders): Promise<void> {
     const now = await refresh(given);
     const taken = [...given.scopes].find((scope) => !now.scopes.has(scope));
     if (taken !== undefined) {
-      throw new PosternError("insufficient_scope", `The caller no longer holds the scope ${taken}.`, {
+      throw new PosternError("insufficient_scope", `The scope ${taken} was revoked.`, {
         details: { scope: taken },
       });
     }
@@ -78,7 +78,7 @@ export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDe
       const waiting: (() => void)[] = [];
       let lost = false;
       let checkedAt = clock.now();
-      /** Counts changes of rights: a check that began before one says nothing about it. */
+      /** Counts changes of access rights: a check that started before one is not current. */
       let changes = 0;
       let checking: Promise<void> | null = null;
       let cancel = (): void => undefined;
@@ -95,7 +95,7 @@ export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDe
         try {
           await verify(given, allowed);
         } catch (error) {
-          // Only what says so ends it: a store that does not answer for a moment does not, and nothing is revoked in it meanwhile.
+          // Only a refusal ends access. While the database is unavailable, nothing is revoked in it.
           if (isRefusal(error) && open.has(hold)) {
             lost = true;
             end(error);
@@ -104,7 +104,7 @@ export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDe
         if (seen === changes) checkedAt = at;
       }
 
-      /** One check at a time; a change of rights during one begins another. */
+      /** Runs one check at a time, and another one after a change during a check. */
       function check(): Promise<void> {
         checking ??= (async () => {
           let seen: number;
@@ -168,5 +168,5 @@ function isRefusal(error: unknown): error is PosternError {
 }
 
 function folderLost(): PosternError {
-  return new PosternError("dir_not_allowed", "The folder is no longer one that the caller may use.");
+  return new PosternError("dir_not_allowed", "Access to the folder was revoked.");
 }

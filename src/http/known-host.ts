@@ -1,22 +1,21 @@
 import type { IncomingMessage } from "node:http";
 import { PosternError } from "../core/errors.ts";
 
-/** Which `Host` a request may name and from which `Origin` it may come. */
+/** The host names of the gateway. */
 export interface KnownHosts {
   /**
-   * Refuses a name that is not the gateway's own: a page whose name was re-bound to a loopback address sends its own name.
-   * @returns the origin that belongs to the request's host
+   * Rejects foreign host names, which a DNS rebinding attack sends.
+   * @returns the origin of the request's host
    * @throws PosternError `origin_not_allowed`
    */
   checkHost(request: IncomingMessage): string;
 }
 
-/** Names by which the loopback addresses are reached. */
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * @param options `hosts` as bound, `port` as it came out of listening, `baseUrl` the address that a proxy in front has
+ * @param options `hosts` as bound, `port` once listening, `baseUrl` of a proxy
  */
 export function createKnownHosts(options: {
   readonly hosts: readonly string[];
@@ -36,7 +35,7 @@ export function createKnownHosts(options: {
     if (names.has(name)) return port === 80 ? `http://${name}` : `http://${name}:${port}`;
     throw new PosternError(
       "origin_not_allowed",
-      "This gateway is not known by that name. Use the address that `postern serve` prints, or set the base URL.",
+      "Unknown host name. Use the address that `postern serve` prints, or set --base-url.",
     );
   }
 
@@ -44,18 +43,18 @@ export function createKnownHosts(options: {
     checkHost(request) {
       const [host = "", another] = request.headersDistinct["host"] ?? [];
       const { url = "" } = request;
-      // A whole URL in the request line names a host too (RFC 9112 section 3.2.2): then both count.
+      // An absolute URL in the request line also names a host (RFC 9112 section 3.2.2); both are checked.
       if (!url.startsWith("/")) originOf(URL.canParse(url) ? new URL(url).host : "");
       return originOf(another === undefined ? host.toLowerCase() : "");
     },
   };
 }
 
-/** @throws PosternError `origin_not_allowed` when a page of another origin makes a request that changes state */
+/** @throws PosternError `origin_not_allowed` if a page of another origin sends a request that changes state */
 export function checkOrigin(request: {
   readonly method: string;
   readonly origin: string | undefined;
-  /** Null when no page can have this origin, as on a Unix socket. */
+  /** Null on the Unix socket, which pages cannot reach. */
   readonly ownOrigin: string | null;
 }): void {
   if (readsOnly(request.method)) return;
@@ -64,18 +63,18 @@ export function checkOrigin(request: {
 }
 
 /**
- * For a WebSocket: a browser sends its page's origin with it and lets that page read what comes, whatever its origin. For MCP too, which wants
- * every request refused that names an origin which may not come in.
+ * For WebSockets, which browsers allow pages of any origin to read, and for MCP, which requires that foreign origins are rejected for every
+ * request.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
- * @throws PosternError `origin_not_allowed` when it comes from a page of another origin
+ * @throws PosternError `origin_not_allowed` if a page of another origin sends it
  */
 export function checkEveryOrigin(request: Pick<Parameters<typeof checkOrigin>[0], "origin" | "ownOrigin">): void {
   checkOrigin({ ...request, method: "CONNECT" });
 }
 
 /**
- * For a request that only a page of our own may make: signing in, and everything with a browser's sign-in. What changes state must
- * name its origin, which a browser always does; what it says of itself in `Sec-Fetch-Site` must agree.
+ * For requests that only our own pages can send: signing in, and everything with a browser's credentials. A request that changes state
+ * must have our origin, and `Sec-Fetch-Site` must agree.
  *
  * @throws PosternError `origin_not_allowed`
  * @see https://w3c.github.io/webappsec-fetch-metadata/
@@ -86,7 +85,7 @@ export function checkOwnPage({ method = "", headers }: IncomingMessage, ownOrigi
   if (ownOrigin === null || !own || site !== "same-origin") throw foreignPage();
 }
 
-/** Whether a browser says that a page sends this which is not of the gateway: of another site, or another port of this host. */
+/** Whether a page of another site, or of another port of this host, sends the request. */
 export function isForeignPage({ headers }: IncomingMessage, ownOrigin: string | null): boolean {
   const { origin = ownOrigin, "sec-fetch-site": site } = headers;
   return origin !== ownOrigin || site === "cross-site" || site === "same-site";
@@ -97,10 +96,10 @@ function readsOnly(method: string): boolean {
 }
 
 function foreignPage(): PosternError {
-  return new PosternError("origin_not_allowed", "A page of another origin may not do this.");
+  return new PosternError("origin_not_allowed", "Requests from pages of other origins are not allowed.");
 }
 
-/** Whether `host` reaches this machine only. */
+/** Whether `host` is a loopback name or address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
 }

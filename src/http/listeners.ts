@@ -10,44 +10,42 @@ import type { Log } from "../core/log.ts";
 import { watchSocket } from "../core/socket-watch.ts";
 import { portTaken } from "./free-port.ts";
 
-// An `import` of node:http would read every export, also the lazy ones, and load a whole HTTP client: 65 ms of each start.
+// Importing node:http evaluates its lazy exports and loads an HTTP client, which adds 65 ms to each start.
 const { createServer } = process.getBuiltinModule("node:http");
 
-/** Open connections of the owner's socket, whose programs are the owner's own; the next ones are turned away. */
+/** Maximum connections on the owner's socket; more are rejected. */
 const maxOwnerConnections = 1_024;
-/** A request, body included, that takes longer to arrive is dropped. Answers may take their time. */
+/** Time for a request to arrive, including its body. Responses are not limited. */
 const requestTimeoutMs = 60_000;
 const headersTimeoutMs = 10_000;
-/** Connections that wait to be accepted. Node's own 511 are soon full in a flood, and then a caller's waits a second and more. */
+/** Connections waiting to be accepted. Node's default of 511 fills up in a flood, which delays callers by a second or more. */
 const backlog = 4_096;
-/** How often these are checked; Node's own 30 s would be their real length. */
+/** Check interval of these timeouts. Node's default of 30 s would determine their real length. */
 const timeoutCheckMs = 1_000;
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/** How often another port is tried when any port will do and it is taken on one of the addresses. */
+/** Attempts to find a port that is free on all addresses. */
 const portAttempts = 10;
 
-/** What answers on every address. */
 export interface Listening {
   readonly port: number;
   /** `http://…` of each address. */
   readonly addresses: readonly string[];
   readonly servers: readonly Server[];
-  /** Makes the owner's socket no more when it is removed. Call it before the servers are closed. */
+  /** Stops recreating the owner's socket when it is removed. Call it before closing the servers. */
   stopWatching(): Promise<void>;
 }
 
-/** Where to listen. */
 export interface ListenOptions {
   readonly hosts: readonly string[];
-  /** 0 takes any free port. */
+  /** 0 uses any free port. */
   readonly port: number;
-  /** The owner's Unix socket; null has none. */
+  /** The owner's Unix socket; null for none. */
   readonly socketPath: string | null;
   readonly onRequest: RequestListener;
   readonly onUpgrade: (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
   /** Called with each connection of the Unix socket before its first request. */
   readonly onOwnerConnection: (socket: Socket) => void;
-  /** Called with each connection over TCP before its first request; closes what is too much. */
+  /** Called with each TCP connection before its first request; closes excess connections. */
   readonly onConnection: (socket: Socket) => void;
   /** Called with the port before the first request can arrive. */
   readonly onPort: (port: number) => void;
@@ -60,7 +58,7 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
   const { socketPath } = options;
   const servers: Server[] = [];
   try {
-    // The socket first: its error names another gateway of the same home.
+    // The socket first: its error names another running gateway.
     if (socketPath !== null) servers.push(await listenOnSocket(socketPath, options));
     const onTcp = await listenOnTcp(options);
     servers.push(...onTcp.servers);
@@ -85,16 +83,16 @@ function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
   return server;
 }
 
-/** A client that offers another protocol, as curl does with `h2c`, is answered in this one (RFC 9110 section 7.8). */
+/** Other upgrades, such as curl's `h2c`, are ignored (RFC 9110 section 7.8). */
 function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
 /**
- * What is no HTTP at all never reaches a route.
+ * Handles invalid and incomplete requests, which never reach a route.
  *
- * Browsers open connections before they need them. One on which nothing came in time ends without a word: an answer could be taken for
- * that of the request which is just being sent on it. Half a request gets a 408, after which clients send it again (RFC 9110 section 15.5.9).
+ * Browsers open connections in advance. An idle one is closed without a response, which could be taken for that of a request being sent
+ * at the same moment. A partial request gets a 408, after which clients retry (RFC 9110 section 15.5.9).
  */
 export function answerBrokenRequest(error: Error, socket: Duplex & { readonly bytesRead?: number }): void {
   const late = isErrno(error, "ERR_HTTP_REQUEST_TIMEOUT");
@@ -113,29 +111,29 @@ export function answerBrokenRequest(error: Error, socket: Duplex & { readonly by
     title: tooLarge ? "Too large" : "Invalid request",
     status: tooLarge ? 413 : 400,
     code,
-    detail: tooLarge ? "The request's headers are too large." : "This is not a valid HTTP request.",
+    detail: tooLarge ? "The request headers are too large." : "This is not a valid HTTP request.",
   });
   const head = [`HTTP/1.1 ${status}`, "Content-Type: application/problem+json", `Content-Length: ${body.length}`];
   endWith(socket, `${[...head, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** Ends the connection of a request whose body did not arrive in time. */
+/** Closes the connection of a request whose body did not arrive in time. */
 export function endLate({ req: { socket }, headersSent }: ServerResponse): void {
   if (headersSent) socket.destroy();
   else endWith(socket, requestTimeout);
 }
 
-/** Sends the last of a connection and closes it. Only ended, it would stay open until the client closes it too. */
+/** Sends the last data and closes the connection. `end` alone would wait for the client to close it too. */
 export function endWith(socket: Duplex, text: string): void {
   socket.end(text, () => socket.destroy());
 }
 
-/** The first of `servers` listens on the socket. One that is replaced answers what is under way on it. */
+/** The first of `servers` listens on the socket. A replaced server finishes its requests. */
 function watchOwnerSocket(path: string, servers: Server[], options: ListenOptions): () => Promise<void> {
   return watchSocket(path, {
     ...options,
     async listen() {
-      servers[0]?.close(); // now: it would remove the new socket, which has the same path
+      servers[0]?.close(); // before listening, because closing removes the file at this path
       servers.unshift(await listenOnSocket(path, options));
     },
   });
@@ -170,7 +168,7 @@ async function listenOnOnePort(options: ListenOptions): Promise<Omit<Listening, 
     if (servers.length > 0) return { port, addresses, servers };
     throw new PosternError(
       "address_not_available",
-      `None of ${options.hosts.join(", ")} is an address of this machine.`,
+      `Cannot listen on ${options.hosts.join(", ")}: not an address of this machine. Change --host.`,
     );
   } catch (error) {
     for (const server of servers) server.close();
@@ -178,7 +176,7 @@ async function listenOnOnePort(options: ListenOptions): Promise<Omit<Listening, 
   }
 }
 
-/** @returns false when the machine has no such loopback address, as one without IPv6 has no `::1` */
+/** @returns false if the machine has no `::1`, because IPv6 is off */
 async function listen(
   server: Server,
   at: { readonly host: string; readonly port: number; readonly log: Log },
@@ -190,7 +188,7 @@ async function listen(
     return true;
   } catch (error) {
     if (isErrno(error, "EADDRNOTAVAIL", "EAFNOSUPPORT") && host === "::1") {
-      log.info({ host }, "this machine has no such address; not listening on it");
+      log.info({ host }, "address not available; not listening on it");
       return false;
     }
     if (isErrno(error, "EADDRINUSE")) throw portTaken({ host, port }, error);
@@ -208,7 +206,7 @@ async function listenOnSocket(path: string, options: ListenOptions): Promise<Ser
   server.listen(path);
   try {
     await once(server, "listening");
-    await chmod(path, 0o600); // its folder, 0700, keeps others out until then
+    await chmod(path, 0o600); // until then, its folder (0700) protects it
   } catch (error) {
     server.close();
     throw new PosternError("address_not_available", `Cannot listen on ${path}.`, { cause: error });
@@ -216,18 +214,24 @@ async function listenOnSocket(path: string, options: ListenOptions): Promise<Ser
   return server;
 }
 
-/** @throws PosternError `gateway_running` when a gateway answers on it, `address_in_use` when it is no socket */
+/** @throws PosternError `gateway_running` if a gateway responds on it, `address_in_use` if it is not a socket */
 async function removeStaleSocket(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSocket()) {
-      throw new PosternError("address_in_use", `${path} is in the way and is no socket. Remove it.`);
+      throw new PosternError(
+        "address_in_use",
+        `Cannot listen on ${path}: the file exists and is not a socket. Remove it.`,
+      );
     }
     if (await answers(path)) {
-      throw new PosternError("gateway_running", `Another gateway of this home is running; it answers on ${path}.`);
+      throw new PosternError(
+        "gateway_running",
+        `Another gateway with this state folder is already running on ${path}.`,
+      );
     }
     await unlink(path);
   } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error; // nothing there: nothing to remove
+    if (!isErrno(error, "ENOENT")) throw error; // does not exist
   }
 }
 
@@ -237,7 +241,7 @@ async function answers(path: string): Promise<boolean> {
     await once(socket, "connect");
     return true;
   } catch (error) {
-    if (isErrno(error, "ECONNREFUSED", "ENOENT")) return false; // its process is gone
+    if (isErrno(error, "ECONNREFUSED", "ENOENT")) return false; // its process has exited
     throw error;
   } finally {
     socket.destroy();

@@ -21,16 +21,16 @@ export interface McpRoutesDeps {
   readonly maxOpenOfCaller?: number;
 }
 
-// A reader that takes nothing for so long is gone, or as good as; it reads on from its last message when it comes back.
+// A client that reads nothing for this long is disconnected; it can continue from its last message.
 const stuckMs = 30_000;
-// Ours: calls under way and streams, of all callers and of one, who leaves room for others.
+// Open calls and streams, in total and per caller.
 const defaultMaxOpen = 400;
 const defaultMaxOpenOfCaller = 100;
 
-/** Headers of the protocol; the others are this server's own business. */
+/** The protocol's response headers. */
 const passedOn = ["mcp-session-id", "x-accel-buffering", "allow"];
 
-/** `/mcp`: the Model Context Protocol over Streamable HTTP. It has its own documents; the OpenAPI document does not repeat them. */
+/** `/mcp`: the Model Context Protocol over Streamable HTTP. Not part of the OpenAPI document. */
 export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
   const { clock = systemClock, maxOpen = defaultMaxOpen, maxOpenOfCaller = defaultMaxOpenOfCaller } = deps;
   const open = new Map<string, number>();
@@ -40,7 +40,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
     const mine = open.get(caller) ?? 0;
     const all = [...open.values()].reduce((sum, count) => sum + count, 0);
     if (mine >= maxOpenOfCaller || all >= maxOpen) {
-      throw new PosternError("rate_limited", "Too many MCP calls and streams are open. End some, then try again.");
+      throw new PosternError("rate_limited", "Too many MCP calls and streams are open. Close some, then retry.");
     }
     open.set(caller, mine + 1);
     return () => {
@@ -62,10 +62,10 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
       try {
         const headers = headersOf(request);
         const response = await deps.handle({ method, headers, body: request.body, principal, signal });
-        // A stream that is resumed carries the answer to an earlier request.
+        // A resumed stream carries the response to an earlier request.
         if (method === "GET") await recheck(request).catch(() => undefined); // the signal has the reason
         if (signal.aborted) {
-          await response.body?.cancel(); // nobody reads it: what it holds is let go
+          await response.body?.cancel(); // releases its resources
           throw signal.reason;
         }
         for (const name of passedOn) {
@@ -94,7 +94,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
         signal,
       }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly signal: AbortSignal },
     ): Promise<void> {
-      // A proxy that compresses or buffers would delay messages.
+      // Compressing or buffering proxies would delay messages.
       void reply.header("cache-control", "no-store, no-transform");
       const raw = beginStream(reply, "text/event-stream; charset=utf-8");
       raw.flushHeaders();
@@ -107,13 +107,13 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
           const text = decoder.decode(next.value, { stream: true });
           if (!(await writePiece(raw, text, { signal, clock, stuckMs }))) break;
         }
-        // Of a gateway that stops, and of a caller that may not come in, no connection is kept for what comes next.
-        raw.end(signal.aborted ? lastWords(request, signal.reason) : "", () => {
+        // The connection is not reused after the gateway stops or the caller loses access.
+        raw.end(signal.aborted ? finalError(request, signal.reason) : "", () => {
           if (signal.aborted) raw.socket?.end();
         });
       } catch (error) {
-        // The answer has begun, so it ends here.
-        deps.log.warn({ reason: messageOf(error) }, "an MCP stream broke off");
+        // The response has started, so it can only be cut off.
+        deps.log.warn({ reason: messageOf(error) }, "MCP stream failed");
         raw.destroy();
       } finally {
         signal.removeEventListener("abort", onAbort);
@@ -136,8 +136,8 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
 
 const requestSchema = z.looseObject({ id: z.union([z.string(), z.number()]), method: z.string() });
 
-/** Without a session the answer cannot be fetched later: the client gets an error, because not every one takes the end of the stream for one. */
-function lastWords({ headers, body }: FastifyRequest, reason: unknown): string {
+/** The error for a client without a session, which cannot fetch the result later. Some clients do not treat the end of the stream as an error. */
+function finalError({ headers, body }: FastifyRequest, reason: unknown): string {
   const request = requestSchema.safeParse(body);
   if (!request.success || headers["mcp-session-id"] !== undefined) return "";
   const code = isPosternError(reason) ? reason.code : "internal_error";

@@ -1,8 +1,8 @@
 import { decisionKeyField, scopeField } from "../wire/oauth.ts";
 
 /**
- * The look of the pages that the server renders: the web application's colours and letters (`web/styles.css`; a test compares them), in
- * its own file, so that these pages need nothing of its bundle.
+ * The style sheet of server-rendered pages. Colours and fonts match the web application (`web/styles.css`; a test compares them), without
+ * depending on its bundle.
  */
 export const pageStyle = `
 :root {
@@ -156,12 +156,12 @@ legend {
 }
 `;
 
-/** How long the buttons stay deaf after a page came into view: a page may be slid under the second half of a double click. */
+/** How long buttons are disabled after a page becomes visible: a page could be placed under the second click of a double click. */
 const calmMs = 500;
 
 /**
- * The script of the pages that the server renders, loaded before the first paint: the chosen appearance; into a form of a decision the
- * key of the browser's sign-in, or to the sign-in and back where there is none.
+ * The script of server-rendered pages, loaded before the first paint. It applies the theme and adds the browser's key to decision forms,
+ * or redirects to the sign-in if there is no key.
  */
 export const pageScript = `(() => {
   const stored = (name) => {

@@ -5,23 +5,22 @@ import { hasCode, PosternError } from "../core/errors.ts";
 import { addressGroup } from "./connection-shares.ts";
 import { toProblem } from "./problem-response.ts";
 
-/** How often the routes of one name may be called from one address. */
+/** The rate limit of a group of routes, per address. */
 export interface RouteLimit extends RateLimit {
-  /** Of these, such that the caller got wrong (4xx); no other limit when left out. */
+  /** Maximum failed (4xx) calls among these. */
   readonly maxFailures?: number;
   /**
-   * For what cannot be guessed: a call that succeeds is never refused for what failed before it, and `max` counts those that succeeded.
-   * {@link RouteLimits.checkFailures} refuses callers that fail too often. Otherwise anyone who shares the owner's address could shut them out.
+   * For credentials that cannot be guessed: earlier failures never block a successful call, and `max` counts successful calls.
+   * {@link RouteLimits.checkFailures} rejects too many failures. Otherwise anyone sharing the owner's address could lock them out.
    */
   readonly apart?: true;
   /**
-   * What a client of the protocol reads in the answer's `error`; a problem document when left out.
+   * The OAuth `error` of the response; a problem document if unset.
    * @see RFC 6749 section 4.1.2.1, RFC 8628 section 3.5
    */
   readonly oauthError?: "slow_down" | "temporarily_unavailable";
 }
 
-/** Names what a route's calls are counted as. */
 export type LimitName =
   | "signIn"
   | "passkeyOptions"
@@ -36,64 +35,62 @@ export type LimitName =
 
 const minuteMs = 60_000;
 
-/** Ours. What the people and programs of one household do not reach, and what is far too little to guess anything. */
+/** More than the users of one household need, and far too few to guess anything. */
 export const defaultLimits = {
   signIn: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
-  // Anyone may begin: far more than a person needs in a hurry, and few enough that no ceremony is pushed out before it expires.
+  // Far more than anyone needs, and few enough that no ceremony is evicted before it expires.
   passkeyOptions: { windowMs: minuteMs, max: 600 },
   token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },
   registration: { windowMs: 60 * minuteMs, max: 60, oauthError: "temporarily_unavailable" },
   introspection: { windowMs: minuteMs, max: 600, maxFailures: 120, oauthError: "temporarily_unavailable" },
   revocation: { windowMs: minuteMs, max: 120, oauthError: "temporarily_unavailable" },
   deviceAuthorization: { windowMs: minuteMs, max: 30, oauthError: "slow_down" },
-  // A code is short, so that people can type it: RFC 8628 section 5.1.
+  // Codes are short enough to type: RFC 8628 section 5.1.
   userCode: { windowMs: minuteMs, max: 60, maxFailures: 10 },
   userCodePage: { windowMs: minuteMs, max: 120 },
   decision: { windowMs: minuteMs, max: 120 },
 } as const satisfies Readonly<Record<LimitName, RouteLimit>>;
 
-/** What can be attacked from many addresses at once: failures at it are counted for itself. */
+/** Targets that can be attacked from many addresses. Their failures are counted separately. */
 export type AttackedThing = "userCode";
 
-/** A user code is short. A client's secret has 256 bits and cannot be guessed; counting would only let strangers shut the client out. */
+/** User codes are short. Client secrets have 256 bits: a limit would only allow others to lock the client out. */
 const thingLimits: Readonly<Record<AttackedThing, RateLimit>> = {
   userCode: { windowMs: 10 * minuteMs, max: 30 },
 };
 
 const maxIdLength = 500;
 
-/** Limits of routes; each route says under which name it counts. */
 export interface RouteLimits {
-  /** @returns whether the request was answered: it was one too many. @throws PosternError `rate_limited` */
+  /** @returns true if the request exceeded a limit and was answered. @throws PosternError `rate_limited` */
   admit(request: LimitedRequest, reply: FastifyReply): boolean;
   /**
-   * For a failure where {@link RouteLimit.apart} holds, before it is answered or written down.
-   * @throws PosternError `rate_limited` when too many failed before it
+   * Called for a failure with {@link RouteLimit.apart}, before it is answered or logged.
+   * @throws PosternError `rate_limited` after too many failures
    */
   checkFailures(request: LimitedRequest): void;
-  /** What the request tries: counts against it when the request fails. @throws PosternError `rate_limited` */
+  /** Counts the request against its target if it fails. @throws PosternError `rate_limited` */
   attacked(request: LimitedRequest, thing: AttackedThing, id: string): void;
-  /** Called when the answer is out. */
+  /** Called when the response was sent. */
   answered(request: IncomingMessage, status: number): void;
 }
 
-/** @param address null is not limited */
 export interface LimitedRequest {
   readonly raw: IncomingMessage;
   readonly name: LimitName | undefined;
   readonly address: string | null;
-  /** Whether a page of another origin sends it from a browser: such requests are counted apart, so that no page shuts out programs. */
+  /** Requests from pages of other origins are counted separately, so that a page cannot lock out programs. */
   readonly fromForeignPage: boolean;
 }
 
 export function createRouteLimits(deps: {
   readonly clock: Clock;
-  /** In place of ours. */
+  /** Overrides of the defaults. */
   readonly limits?: Partial<Readonly<Record<LimitName, RouteLimit>>>;
 }): RouteLimits {
   const limiter = createRateLimiter(deps);
   const limits: Readonly<Record<LimitName, RouteLimit>> = { ...defaultLimits, ...deps.limits };
-  /** What each request counts against when it is known what came of it. */
+  /** Counters to update when the outcome of the request is known. */
   const countedAt = new WeakMap<IncomingMessage, readonly Counted[]>();
 
   function countLater(request: IncomingMessage, counted: Counted): void {
@@ -123,7 +120,7 @@ export function createRouteLimits(deps: {
         const oauthError = request.name === undefined ? undefined : limits[request.name].oauthError;
         if (oauthError === undefined || !hasCode(error, "rate_limited")) throw error;
         const { headers } = toProblem(error, "");
-        // Clients may be pages of any origin.
+        // Clients can be pages of any origin.
         const openToPages = { "access-control-allow-origin": "*", "access-control-expose-headers": "retry-after" };
         void reply
           .code(429)
@@ -159,7 +156,7 @@ interface Counted {
   readonly on: "failure" | "success";
 }
 
-/** @returns null when it is not limited */
+/** @returns null if not limited */
 function keyOf(
   name: LimitName,
   { address, fromForeignPage }: Pick<LimitedRequest, "address" | "fromForeignPage">,
@@ -167,23 +164,22 @@ function keyOf(
   return address === null ? null : `${name} ${addressGroup(address)}${fromForeignPage ? " from pages" : ""}`;
 }
 
-/** So many within a window of time. */
 export interface RateLimit {
   readonly windowMs: number;
   readonly max: number;
 }
 
-/** Counts what happens within windows of time, in memory: a restart forgets it. */
+/** Counts events in time windows, in memory. */
 export interface RateLimiter {
-  /** @throws PosternError `rate_limited` when `key` has used up its window */
+  /** @throws PosternError `rate_limited` if the limit of `key` is reached */
   check(key: string, limit: RateLimit): void;
-  /** Counts one, also beyond the limit. */
+  /** Counts an event, also beyond the limit. */
   count(key: string, limit: RateLimit): void;
 }
 
-/** Counters that are kept at the same time; the one that was begun first goes. */
+/** Maximum number of counters. The oldest is dropped. */
 const maxCounters = 20_000;
-/** Looked at for each new one while there are so many: no flood of addresses costs more than that. */
+/** Counters checked for expiry per new one at the maximum, which bounds the cost of a flood. */
 const expiredAtOnce = 50;
 
 interface Counter {
@@ -193,7 +189,7 @@ interface Counter {
 
 export function createRateLimiter(deps: { readonly clock: Pick<Clock, "now">; readonly max?: number }): RateLimiter {
   const { clock, max = maxCounters } = deps;
-  /** In the order in which their windows began. */
+  /** Ordered by the start of their windows. */
   const counters = new Map<string, Counter>();
 
   function current(key: string): Counter | undefined {

@@ -8,20 +8,20 @@ import type { AttackedThing, LimitName } from "./route-limits.ts";
 import type { UpgradeHandler } from "./upgrades.ts";
 
 /**
- * Who may call a route: everyone, everyone who is signed in, or callers that hold the scope. `own` is for what belongs to an account, such
- * as its passkeys: a signed-in browser of it, and a token with `admin`; no app.
+ * Access to a route: everyone, every authenticated caller, or callers with the scope. `own` is for an account's own objects, such as its
+ * passkeys: signed-in browsers and tokens with `admin`, but not apps.
  */
 export type Access = "public" | "signed-in" | "own" | Scope;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Every route says so; one that does not is refused at start. */
+    /** Required for every route; checked at startup. */
     access?: Access;
-    /** `/mcp` alone: tokens that were given for it are good there and nowhere else. */
+    /** For `/mcp`, whose tokens are valid only there. */
     resource?: "mcp";
-    /** Pages of other origins may call it: it trusts no cookie, and says so to browsers (CORS). */
+    /** Allows pages of other origins (CORS). The route ignores cookies. */
     crossOrigin?: boolean;
-    /** Which limit its calls count against, each address for itself; none when left out. */
+    /** The rate limit per address, if any. */
     limit?: LimitName;
   }
   interface FastifySchema {
@@ -30,13 +30,13 @@ declare module "fastify" {
     summary?: string;
     description?: string;
     tags?: readonly string[];
-    /** Of a tool: what a call of it does. */
+    /** Effects of a tool. */
     effects?: ToolEffects;
-    /** The media type of the answer when it is not JSON; its schema then describes one item of it. */
+    /** Media type of a response that is not JSON. The schema then describes one item. */
     answerType?: string;
-    /** The media type of the body when it is not JSON. */
+    /** Media type of a body that is not JSON. */
     bodyType?: string;
-    /** Leaves the route out of the OpenAPI document. */
+    /** Omits the route from the OpenAPI document. */
     hide?: boolean;
   }
 }
@@ -44,7 +44,7 @@ declare module "fastify" {
 /** Fastify with zod schemas. */
 export type HttpApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;
 
-/** A route as it was registered. */
+/** A registered route. */
 export interface KnownRoute {
   readonly methods: readonly string[];
   /** With `:name` for a parameter. */
@@ -54,12 +54,11 @@ export interface KnownRoute {
   readonly schema: FastifySchema;
 }
 
-/** What a module of routes gets. */
 export interface RouteServer {
   readonly app: HttpApp;
-  /** All routes; complete when the server listens. */
+  /** All routes. Complete once the server listens. */
   readonly routes: () => readonly KnownRoute[];
-  /** Who is calling; a `public` route has no caller. */
+  /** The caller. `public` routes have none. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
    * Checks now whether the caller may still have the answer.
@@ -67,35 +66,34 @@ export interface RouteServer {
    */
   readonly recheck: (request: { readonly raw: IncomingMessage }) => Promise<void>;
   /**
-   * The gateway's own origin, for what only a page of it may do without being signed in.
-   * @throws PosternError `origin_not_allowed` when the request does not come from such a page
+   * The gateway's origin, for requests that only its own pages can send.
+   * @throws PosternError `origin_not_allowed` if the request does not come from one
    */
   readonly ownPageOf: (request: { readonly raw: IncomingMessage }) => string;
-  /** The gateway's own origin as the request names it; null on the owner's socket, which no page can reach. */
+  /** The gateway's origin; null on the owner's socket, which pages cannot reach. */
   readonly ownOriginOf: (request: { readonly raw: IncomingMessage }) => string | null;
-  /** The client's address; `local` on the owner's Unix socket. Behind a trusted proxy the one that the proxy saw. */
+  /** The client's address, also behind a trusted proxy; `local` on the owner's Unix socket. */
   readonly addressOf: (request: FastifyRequest) => string;
-  /** From where a request came, as the audit writes it down. */
+  /** Origin of a request for the audit log. */
   readonly originOf: (request: FastifyRequest) => AuditOrigin;
-  /** Who is calling and from where, as the audit writes it down. */
+  /** Caller and origin for the audit log. */
   readonly actorOf: (request: FastifyRequest) => { readonly accountId: string; readonly from: AuditOrigin };
   /**
-   * Before a failure at what cannot be guessed is answered or written down.
-   * @throws PosternError `rate_limited` when too many of this address failed before it
+   * Call before answering or logging a failed sign-in.
+   * @throws PosternError `rate_limited` after too many failures from this address
    */
   readonly checkFailures: (request: FastifyRequest) => void;
   /**
-   * Says what a request tries its luck at; it counts against that, from whatever address, when it fails (4xx).
-   * @throws PosternError `rate_limited` when too many failed at it
+   * Counts a failure (4xx) of this request against the target, from any address.
+   * @throws PosternError `rate_limited` after too many failures
    */
   readonly attacks: (request: FastifyRequest, thing: AttackedThing, id: string) => void;
   /**
-   * Aborted when the client goes away, when the gateway stops (its reason is then a PosternError `gateway_stopping`), and when the caller
-   * loses the right to the answer: its credentials, a scope, or a folder. A call that waits ends its waiting then: it answers with what
-   * it has, or throws the reason.
+   * Aborted when the client disconnects, the gateway stops (with a PosternError `gateway_stopping`), or the caller loses its credentials, a
+   * scope or a folder. A waiting call then returns what it has, or throws the reason.
    */
   readonly signalOf: (reply: { readonly raw: ServerResponse }) => AbortSignal;
-  /** Takes the WebSockets of a path; their callers are known by then. */
+  /** Handles authenticated WebSockets of a path. */
   readonly onUpgrade: (path: string, handler: UpgradeHandler) => void;
 }
 
@@ -107,7 +105,7 @@ export async function bodyMayBeMissing(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
 
-/** What to say to a request that fits no route: with another method it may. */
+/** The methods of an existing path, and the error message for an unknown route or method. */
 export function findRoutes(
   routes: readonly KnownRoute[],
   request: { readonly method: string; readonly url: string },
@@ -116,8 +114,8 @@ export function findRoutes(
   const methods = [
     ...new Set(routes.filter(({ url }) => fits(url, path)).flatMap((route) => route.methods)),
   ].toSorted();
-  if (methods.length === 0) return { methods, detail: "There is no such route. /openapi.json lists them." };
-  return { methods, detail: `This route does not take ${request.method}, but ${methods.join(", ")}.` };
+  if (methods.length === 0) return { methods, detail: "Unknown route. See /openapi.json for all routes." };
+  return { methods, detail: `This route does not support ${request.method}. Use ${methods.join(" or ")}.` };
 }
 
 function fits(url: string, path: string): boolean {
@@ -129,10 +127,10 @@ function fits(url: string, path: string): boolean {
   );
 }
 
-/** Who sits at the machine or at a page of the gateway, in person; `open` is any caller, as the owner configured. */
+/** Callers who are people at the machine or in a browser; `open` is any caller if authentication is off. */
 const inPerson: ReadonlySet<Principal["kind"]> = new Set(["browser", "socket", "open"]);
 
-/** @throws PosternError `insufficient_scope` when a route of this access is not for the caller */
+/** @throws PosternError `insufficient_scope` if the caller does not have this access */
 export function requireAccess(principal: Principal, access: Access | undefined): void {
   const scope = scopeNeeded(access);
   if (scope === null || (access === "own" && inPerson.has(principal.kind))) return;
@@ -140,20 +138,20 @@ export function requireAccess(principal: Principal, access: Access | undefined):
 }
 
 /**
- * For what a caller makes that holds scopes itself: no one gives more than they hold.
- * @throws PosternError `insufficient_scope` naming the first that the caller lacks
+ * Checks that callers grant only scopes that they hold.
+ * @throws PosternError `insufficient_scope` for the first missing scope
  */
 export function requireAll(principal: Principal, scopes: readonly Scope[]): void {
   for (const scope of scopes) requireScope(principal, scope);
 }
 
-/** The scope that a token needs for a route of this access; null when any token will do. */
+/** The scope that a token needs for this access; null if any token is enough. */
 export function scopeNeeded(access: Access | undefined): Exclude<Access, "public" | "signed-in" | "own"> | null {
   if (access === undefined || access === "public" || access === "signed-in") return null;
   return access === "own" ? "admin" : access;
 }
 
-/** Whether a call may change who may do what: it does so by routes that no scope of a capability opens. */
+/** Whether a call can change access rights, which only these kinds of routes do. */
 export function changesRights(method: string, { access, resource }: FastifyContextConfig): boolean {
   if (method === "GET" || method === "HEAD" || method === "OPTIONS" || resource !== undefined) return false;
   return access === "admin" || access === "own" || access === "signed-in";

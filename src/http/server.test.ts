@@ -59,7 +59,7 @@ describe("a caller", () => {
 
   test("is asked of every route: one that does not say who may call it does not start", async () => {
     const careless: RouteModule = ({ app }) => app.route({ method: "GET", url: "/careless", handler: async () => "x" });
-    await expect(startEchoServer([careless])).rejects.toThrow("/careless does not say who may call it");
+    await expect(startEchoServer([careless])).rejects.toThrow("/careless declares no access");
   });
 });
 

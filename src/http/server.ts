@@ -31,32 +31,29 @@ import {
 } from "./route-server.ts";
 import { createUpgrades } from "./upgrades.ts";
 
-/** How the HTTP face is set up. */
 export interface HttpConfig {
-  /** Addresses to listen on; `127.0.0.1` and `::1` unless configured otherwise. */
+  /** Addresses to listen on; `127.0.0.1` and `::1` by default. */
   readonly hosts: readonly string[];
   /** 0 takes any free port. */
   readonly port: number;
-  /** The address that browsers use when a proxy is in front; null is none. */
+  /** The address in browsers behind a proxy; null without one. */
   readonly baseUrl: string | null;
   readonly auth: "on" | "none";
   readonly bodyLimitBytes: number;
-  /** The owner's Unix socket; null has none. */
+  /** The owner's Unix socket; null for none. */
   readonly socketPath: string | null;
-  /** Addresses and networks of proxies, whose `X-Forwarded-For` says where a request came from. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
 }
 
-/** The HTTP face. */
 export interface HttpServer {
   /**
-   * @returns the port and addresses that came out
    * @throws PosternError `address_in_use` | `address_not_available` | `gateway_running`
    */
   listen(): Promise<Pick<Listening, "port" | "addresses">>;
-  /** Answers what is under way, ends what only waits, and lets go of every connection. Idempotent. */
+  /** Finishes running requests, ends waiting ones and closes every connection. Idempotent. */
   close(): Promise<void>;
-  /** Every route, those that the OpenAPI document hides too, and the path of every WebSocket. */
+  /** Every route, including those hidden from the OpenAPI document, and every WebSocket path. */
   routes(): { readonly http: readonly KnownRoute[]; readonly sockets: readonly string[] };
 }
 
@@ -67,13 +64,13 @@ export interface HttpDeps {
   readonly config: HttpConfig;
   readonly routes: readonly RouteModule[];
   readonly clock?: Clock;
-  /** In place of the usual ones. */
+  /** Overrides of the default limits. */
   readonly limits?: Partial<Readonly<Record<LimitName, RouteLimit>>>;
 }
 
-/** How long answers under way may take when the gateway stops; what is left is cut off. */
+/** Time for running requests when the gateway stops. */
 const closeGraceMs = 2_000;
-/** How long a call may take to end when its caller lost the right to it; then its connection is cut. */
+/** Time for a call to end after its caller loses access. Then its connection is closed. */
 const lostGraceMs = 1_000;
 
 const securityHeaders = {
@@ -84,10 +81,10 @@ const securityHeaders = {
   "x-content-type-options": "nosniff",
 };
 
-/** @throws PosternError `unsafe_configuration` when authentication is off on an address that others can reach */
+/** @throws PosternError `unsafe_configuration` if authentication is off on an address that is not loopback */
 export function createHttpServer(deps: HttpDeps): HttpServer {
   const { accounts, log, config, clock = systemClock } = deps;
-  refuseOpenDoor(config);
+  refuseOpenAccess(config);
   const ownerSockets = new WeakSet<Socket>();
   const holdsOf = new WeakMap<IncomingMessage, Hold>();
   const knownRoutes: KnownRoute[] = [];
@@ -118,7 +115,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   app.addHook("onRoute", (route) => {
     const access = route.config?.access;
-    if (access === undefined) throw new Error(`The route ${route.url} does not say who may call it.`);
+    if (access === undefined) throw new Error(`The route ${route.url} declares no access.`);
     const audience = route.config?.resource ?? "api";
     knownRoutes.push({ methods: [route.method].flat(), url: route.url, access, audience, schema: route.schema ?? {} });
   });
@@ -139,7 +136,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     shares.authenticated(request.raw, callerOf(principal));
     const hold = holds.open(principal);
     holdsOf.set(request.raw, hold);
-    reply.raw.once("close", () => hold.end(new PosternError("client_gone", "The client went away.")));
+    reply.raw.once("close", () => hold.end(new PosternError("client_gone", "The client disconnected.")));
     hold.signal.addEventListener("abort", () => {
       if (hold.isLost)
         reply.raw.once(
@@ -152,7 +149,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   app.addHook("onSend", async ({ raw, method, routeOptions }, reply) => {
     const hold = holdsOf.get(raw);
-    // Nothing is answered that the caller may no longer know. An error in its place comes here again.
+    // A caller that lost access gets an error instead of the response. The error runs this hook again.
     if (hold?.isLost === true && reply.statusCode < 400) throw hold.signal.reason;
     if (reply.statusCode < 400 && changesRights(method, routeOptions.config)) {
       holdsOf.delete(raw);
@@ -172,7 +169,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     throw new PosternError("route_not_found", detail);
   });
 
-  /** Null on the owner's socket, which no page can reach. */
+  /** Null on the owner's socket, which pages cannot reach. */
   function ownOriginOf(request: IncomingMessage): string | null {
     return ownerSockets.has(request.socket) ? null : knownHosts.checkHost(request);
   }
@@ -186,7 +183,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     return ownerSockets.has(request.raw.socket) ? localAddress : clientAddress(request);
   }
 
-  /** The owner's own programs are not limited. */
+  /** The owner's programs are not limited. */
   function limitedRequest(request: FastifyRequest): LimitedRequest {
     const address = addressOf(request);
     return {
@@ -207,7 +204,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
 
   function holdOf(raw: IncomingMessage): Hold {
     const hold = holdsOf.get(raw);
-    if (hold === undefined) throw new Error("A public route asks who is calling.");
+    if (hold === undefined) throw new Error("A public route has no caller.");
     return hold;
   }
 
@@ -233,7 +230,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   for (const addRoutes of deps.routes) addRoutes(server);
 
   async function close(): Promise<void> {
-    // Else the socket of a closed server is made again, in the way of the next gateway.
+    // Otherwise the watcher recreates the closed socket, which blocks the next gateway.
     await listening?.stopWatching();
     holds.close(stopping());
     const closed = (listening?.servers ?? []).map(
@@ -275,24 +272,24 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   };
 }
 
-function refuseOpenDoor({ auth, hosts, baseUrl }: HttpConfig): void {
+function refuseOpenAccess({ auth, hosts, baseUrl }: HttpConfig): void {
   if (auth === "on") return;
   const names = baseUrl === null ? hosts : [...hosts, new URL(baseUrl).hostname];
   const open = names.filter((name) => !isLoopback(name));
   if (open.length === 0) return;
   throw new PosternError(
     "unsafe_configuration",
-    `POSTERN_AUTH=none is for a trial on loopback addresses only, not for ${open.join(", ")}.`,
+    `POSTERN_AUTH=none works only on loopback addresses, not on ${open.join(", ")}. Remove it or change the address.`,
   );
 }
 
-/** Behind a proxy that is not named, all callers come from one address, and share its limits. */
+/** Behind an unknown proxy, all callers share one address and its rate limits. */
 function warnOfHiddenCallers({ baseUrl, hosts, trustedProxies }: HttpConfig, log: Log): void {
   if (baseUrl === null || isLoopback(new URL(baseUrl).hostname)) return;
   if (trustedProxies.length > 0 || !hosts.every(isLoopback)) return;
   log.warn(
     { baseUrl },
-    "a proxy seems to be in front: name it in POSTERN_TRUSTED_PROXIES, or all its callers share one address and its limits",
+    "the base URL suggests a proxy: set POSTERN_TRUSTED_PROXIES, or all callers share one address and its rate limits",
   );
 }
 

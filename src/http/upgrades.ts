@@ -11,22 +11,21 @@ import type { Hold, Holds } from "./holds.ts";
 import { endWith } from "./listeners.ts";
 import { toProblem } from "./problem-response.ts";
 
-/** An authenticated WebSocket. It closes when its caller loses the right to it: its credentials, a scope, or a folder. */
+/** An authenticated WebSocket. It closes when its caller loses the credentials, a scope or a folder. */
 export interface OpenedSocket {
   readonly ws: Pick<WebSocket, "send" | "close" | "protocol" | "readyState" | "OPEN" | "bufferedAmount">;
-  /** The connection beneath it, which emits `drain` when it has sent all. */
+  /** The underlying connection, which emits `drain` when everything was sent. */
   readonly connection: Duplex;
   readonly query: URLSearchParams;
   readonly principal: Principal;
-  /** What the caller's ticket is good for, and nothing else; null without a ticket. */
+  /** The session and mode that the ticket allows; null without a ticket. */
   readonly ticket: { readonly sessionId: string; readonly mode: TerminalMode } | null;
-  /** Takes what the client sends, while the caller has the right to the socket. */
+  /** Receives messages while the caller has access. */
   onMessage(listener: (data: RawData, isBinary: boolean) => void): void;
-  /** Calls `listener` once, when the right is lost or the socket is closed. Nothing that the client sends is taken from then on. */
+  /** Calls `listener` once, when access is lost or the socket closes. Later messages are ignored. */
   onEnd(listener: () => void): void;
 }
 
-/** Takes WebSockets of one path. */
 export type UpgradeHandler = (opened: OpenedSocket) => void;
 
 /** WebSockets on the HTTP server's connections. */
@@ -34,9 +33,9 @@ export interface Upgrades {
   /** @param path without a query */
   on(path: string, handler: UpgradeHandler): void;
   paths(): readonly string[];
-  /** A request for an upgrade. `ownOrigin` throws when the request names no host of ours. */
+  /** Handles an upgrade request. */
   handle(request: IncomingMessage, connection: Duplex, head: Buffer): void;
-  /** Closes every socket with the code for a restart. Resolves when all are closed. */
+  /** Closes every socket with the restart code. Resolves when all are closed. */
   close(): Promise<void>;
 }
 
@@ -46,18 +45,18 @@ export interface UpgradesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly auth: "on" | "none";
-  /** Refuses foreign names and pages. @throws PosternError `origin_not_allowed` */
+  /** Rejects foreign host names and pages. @throws PosternError `origin_not_allowed` */
   readonly checkPlace: (request: IncomingMessage) => void;
   readonly isOwnerSocket: (request: IncomingMessage) => boolean;
   readonly onAuthenticated: (request: IncomingMessage, principal: Principal) => void;
 }
 
-/** What a frame from a client may have: the host takes 4 MiB of input at once, and JSON needs some more. */
+/** Maximum frame from a client: the terminal host accepts 4 MiB of input, and JSON needs a little more. */
 const maxPayloadBytes = 4 * 1024 * 1024 + 64 * 1024;
-/** Looking up a caller takes milliseconds; a store that hangs keeps no connections. */
+/** Authentication takes milliseconds. The limit keeps a hanging database from holding connections. */
 const admissionMs = 10_000;
 const pingMs = 20_000;
-/** Two pings without a sign of life, and the peer is taken for dead at the third. */
+/** The peer counts as dead after two unanswered pings. */
 const silenceMs = 2 * pingMs;
 const stopGraceMs = 1_000;
 const aliveFrame = JSON.stringify({ kind: "alive" } satisfies ServerFrame);
@@ -79,9 +78,9 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     if (authorization === undefined && ticket !== null) {
       const redeemed = await accounts.tickets.redeem(ticket);
       if (redeemed !== null) return { principal: redeemed.principal, ticket: redeemed };
-      throw new PosternError("unauthenticated", "The ticket is unknown, used or expired. Get another one.");
+      throw new PosternError("unauthenticated", "The ticket is unknown, used or expired. Request a new one.");
     }
-    // A cookie is none of these: other ports of the host share it.
+    // Cookies are not accepted: other ports of the host share them.
     const isOwner = deps.isOwnerSocket(request) && authorization === undefined;
     const kind = isOwner ? "socket" : deps.auth === "none" ? "open" : "header";
     const principal = await accounts.authenticate(kind === "header" ? { kind, authorization } : { kind });
@@ -93,7 +92,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     deps.checkPlace(request);
     const url = new URL(request.url ?? "/", "http://localhost");
     const handler = handlers.get(url.pathname);
-    if (handler === undefined) throw new PosternError("route_not_found", "There is no WebSocket here.");
+    if (handler === undefined) throw new PosternError("route_not_found", "This path has no WebSocket.");
     const cancel = clock.after(admissionMs, () => connection.destroy());
     const [server, admission] = await Promise.all([
       (loading ??= loadServer()),
@@ -115,7 +114,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
       if (!held.isLost) return;
       closeSoon(ws, ...closeOf(held.signal.reason));
     });
-    ws.once("close", () => held.end(new PosternError("client_gone", "The client went away.")));
+    ws.once("close", () => held.end(new PosternError("client_gone", "The client disconnected.")));
     return {
       principal: held.principal,
       onMessage: (listener) =>
@@ -124,7 +123,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     };
   }
 
-  /** A client that does not answer the close is cut off. */
+  /** Terminates clients that do not respond to the close. */
   function closeSoon(ws: WebSocket, code: number, reason: string): void {
     ws.close(code, reason);
     ws.once(
@@ -149,7 +148,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     on: (path, handler) => void handlers.set(path, handler),
     paths: () => [...handlers.keys()],
     handle(request, connection, head) {
-      connection.on("error", () => connection.destroy()); // the client is gone
+      connection.on("error", () => connection.destroy()); // the client disconnected
       open(request, { connection, head }).catch((error: unknown) => refuse(connection, error, log));
     },
     async close() {
@@ -165,7 +164,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
   };
 }
 
-/** Loaded with the first socket: a start need not wait for it. */
+/** Loaded with the first socket, so that it does not delay startup. */
 async function loadServer(): Promise<WebSocketServer> {
   const { WebSocketServer: Server } = await import("ws");
   return new Server({
@@ -177,7 +176,7 @@ async function loadServer(): Promise<WebSocketServer> {
   });
 }
 
-/** Pings a peer, and drops one that gives no sign of life: no answer, and nothing taken of what waits for it. */
+/** Pings a peer and drops it if it neither responds nor reads its data. */
 function keepAlive(ws: WebSocket, clock: Clock): () => void {
   let heardAt = clock.now();
   let unsentBefore = 0;
@@ -203,7 +202,7 @@ function keepAlive(ws: WebSocket, clock: Clock): () => void {
   return () => cancel();
 }
 
-/** A client that sends while its right is checked waits. */
+/** Pauses the client while its access is checked. */
 function takeWhileHeld(ws: WebSocket, held: Hold, take: () => void): void {
   let waits = true;
   held.whenHeld(() => {
@@ -219,7 +218,7 @@ interface Refused {
   readonly reason: string;
 }
 
-/** A browser shows its page no HTTP status of a WebSocket, only how it was closed. */
+/** Browsers do not expose the HTTP status of a WebSocket to pages, only the close code. */
 function refused(error: unknown): Refused {
   if (!hasCode(error, "unauthenticated") && !hasCode(error, "insufficient_scope")) throw error;
   const [closeCode, reason] = closeOf(error);
@@ -228,8 +227,8 @@ function refused(error: unknown): Refused {
 
 function closeOf(error: unknown): [number, string] {
   return hasCode(error, "unauthenticated")
-    ? [terminalCloseCodes.notSignedIn, "Not signed in, or no longer."]
-    : [terminalCloseCodes.notAllowed, "The caller may not do this, or no longer."];
+    ? [terminalCloseCodes.notSignedIn, "Not signed in."]
+    : [terminalCloseCodes.notAllowed, "Access denied or revoked."];
 }
 
 function refuse(connection: Duplex, error: unknown, log: Log): void {

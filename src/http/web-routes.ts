@@ -6,7 +6,7 @@ import { isErrno, PosternError } from "../core/errors.ts";
 import { isFresh } from "./answers.ts";
 import type { RouteModule } from "./route-server.ts";
 
-/** Addresses of pages: the web application itself routes them. */
+/** Pages, which the web application routes itself. */
 const pages = [
   "/",
   "/sign-in",
@@ -26,7 +26,7 @@ const pages = [
   "/settings",
 ] as const;
 
-/** Files with fixed names, beside the ones in `/assets/`, whose names depend on their content. */
+/** Files with fixed names. Names in `/assets/` contain a hash. */
 const namedFiles = [
   "/favicon.svg",
   "/icon-180.png",
@@ -40,8 +40,8 @@ const namedFiles = [
 const yearSeconds = 31_536_000;
 
 /**
- * The web application's pages and files. They hold no private data and are public: a page gets what it shows from the API.
- * The build is read when the first page is asked for, and then stays what it was, so that a page always finds the parts it was built with.
+ * The web application's pages and files. They are public and contain no private data: pages load their data from the API. The build is
+ * read once with the first page, so that a page always finds the files it was built with.
  */
 export function webRoutes({ folder = webBuildFolder }: { readonly folder?: string } = {}): RouteModule {
   let reading: Promise<WebBuild | null> | undefined;
@@ -52,7 +52,7 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
       reading = undefined;
       throw error;
     });
-    // It may be built while the gateway runs.
+    // It can be built while the gateway runs.
     if (build === null && reading === mine) reading = undefined;
     return build;
   }
@@ -75,7 +75,7 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
   async function serveFile(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const [path = ""] = request.url.split("?", 1);
     const file = (await currentBuild())?.files.get(path);
-    if (file === undefined) throw new PosternError("route_not_found", "The web application has no such file.");
+    if (file === undefined) throw new PosternError("route_not_found", "The web application does not have this file.");
     const cache = file.immutable ? `public, max-age=${yearSeconds}, immutable` : "no-cache";
     void reply.headers({ "cache-control": cache, etag: file.etag, vary: "accept-encoding" }).type(file.type);
     if (isFresh(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
@@ -95,11 +95,11 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
 }
 
 /**
- * Only this gateway's own files and calls. Style elements need the page's nonce (the terminal and the scroll lock of dialogs make some):
- * HTML that is smuggled into the page can neither run nor disguise anything.
+ * Allows only this gateway's own files and calls. Style elements, which the terminal and dialogs create, need the page's nonce, so that
+ * injected HTML can neither run scripts nor change the page's look.
  */
 function policy(nonce: string, host = ""): string {
-  // Some browsers do not count a WebSocket of the same host as 'self'. The name was compared with the gateway's own before.
+  // Some browsers do not count WebSockets of the same host as 'self'. The host was already checked.
   const sockets = /^[\w.:[\]-]+$/.test(host) ? ` ws://${host} wss://${host}` : "";
   return [
     "default-src 'none'",
@@ -140,30 +140,30 @@ const missingPage = `<!doctype html>
   </head>
   <body>
     <h1>The web application is not built</h1>
-    <p>The gateway runs, but this checkout has no pages to show. In its folder:</p>
+    <p>The gateway is running, but this checkout has no built pages. Run in its folder:</p>
     <pre>npm run build:web</pre>
-    <p>Then load this page again. The API works without it: <a href="/docs">/docs</a></p>
+    <p>Then reload this page. The API works without it: <a href="/docs">/docs</a></p>
   </body>
 </html>
 `;
 
-/** A file of the web application as it lies in its build. */
+/** A file of the built web application. */
 export interface WebFile {
   readonly type: string;
   readonly etag: string;
-  /** Its name depends on its content: it never changes. */
+  /** Whether its name contains a hash, so that its content never changes. */
   readonly immutable: boolean;
   readonly plain: Buffer;
-  /** Null where it would not be smaller. */
+  /** Null if it would not be smaller. */
   readonly brotli: Buffer | null;
   readonly gzip: Buffer | null;
 }
 
 /** The built web application, in memory. */
 export interface WebBuild {
-  /** The page, around the place of the nonce. */
+  /** The page with this nonce. */
   readonly page: (nonce: string) => string;
-  /** By the path of their address. Nothing that is not in here is ever served. */
+  /** By URL path. No other files are served. */
   readonly files: ReadonlyMap<string, WebFile>;
 }
 
@@ -176,13 +176,13 @@ const types: Readonly<Record<string, string>> = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Where `npm run build:web` puts it. Beside this file's folder in the package, in `dist` of a checkout. */
+/** Output of `npm run build:web`: next to this folder in the package, in `dist` of a checkout. */
 export const webBuildFolder = join(
   import.meta.dirname,
   import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web",
 );
 
-/** Reads the whole build, a megabyte or two. Null when there is none. */
+/** Reads the whole build, one or two megabytes. Null if there is none. */
 export async function readWebBuild(folder: string): Promise<WebBuild | null> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });

@@ -65,7 +65,7 @@ test.each(["2025", "2026"] as const)("what goes wrong is told to the LLM of a cl
   expect(inside).not.toContain("secret");
   const unfit = await textOf("echo", { text: "", more: { depth: "x" }, wrong: 1 });
   expect(unfit).toMatch(/^Error invalid_request: .*text: .*more\.depth: .*wrong: Unknown field/);
-  await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow(/no tool "nothing"/);
+  await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow(/tool "nothing"/);
 });
 
 test.each(["2025", "2026"] as const)("a client of %s is told how a call stands, when it asks to be", async (era) => {
@@ -172,7 +172,7 @@ test("a session that a client of 2026 listens to tells of its turns, if the call
   await client.listen({ resourceSubscriptions: [uri] });
   publish({ kind: "event", event: { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A", sessionId } });
   await expect.poll(() => updated, patient).toEqual([uri]);
-  await expect(client.listen({ resourceSubscriptions: ["postern://sessions/nobody"] })).rejects.toThrow(/not there/);
+  await expect(client.listen({ resourceSubscriptions: ["postern://sessions/nobody"] })).rejects.toThrow(/not found/);
 });
 
 /** A request of the newer specification as its bytes are, without a client that would mend it. */
