@@ -1,8 +1,8 @@
 import { cp, rename, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect } from "vitest";
-import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { RescueListOutput } from "../../src/wire/changes.ts";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import { address, type DocumentedHome } from "./documented-home.ts";
 import { makeTestFolder } from "./test-folder.ts";
 
