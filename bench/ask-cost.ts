@@ -1,5 +1,5 @@
 // What a coding_ask costs beyond the agent itself: from the HTTP request to the spawned process and its answer, with a program that
-// needs no boot, beside a bare spawn of the same program in a pseudo-terminal. Target: p50 under 15 ms, p99 under 60 ms.
+// needs no boot, compared with a bare spawn of the same program in a pseudo-terminal. Target: p50 under 15 ms, p99 under 60 ms.
 import { spawn } from "@lydell/node-pty";
 import { createWorld, startGateway } from "../test/support/gateway.ts";
 import { median, quantile, sizeOf } from "./measure.ts";

@@ -1,5 +1,5 @@
-// The catalog on a corpus of transcripts (10,000 files, 1 GB): the first page from a cold start, the whole index beside a bare loop that
-// parses every line of the same files, the list when all is warm, and what watching costs. Targets: 300 ms, ratio 1, 300 MB, p50 5 ms and
+// The catalog on a corpus of transcripts (10,000 files, 1 GB): the first page from a cold start, the whole index compared with a bare loop
+// that parses every line of the same files, a warm list, and the cost of watching. Targets: 300 ms, ratio 1, 300 MB, p50 5 ms and
 // p99 20 ms, 1 % of a processor.
 //
 // `node bench/catalog-index.ts [files] [megabytes]`
@@ -100,7 +100,7 @@ async function warm(corpus: { readonly claudeHome: string; readonly codexHome: s
   }
 }
 
-/** In a process of its own: what stays of its memory is what the catalog takes of the gateway's. */
+/** Runs in a separate process, whose remaining memory is what the catalog takes from the gateway. */
 async function index(dir: string): Promise<void> {
   const home = makeTestFolder("bench");
   const storePath = join(home, "postern.db");

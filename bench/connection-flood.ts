@@ -1,4 +1,4 @@
-// How long does an authenticated caller wait while others flood the gateway with connections that never finish what they began? Three
+// How long does an authenticated caller wait while others flood the gateway with connections that never complete a request? Three
 // shapes (half requests, slow bodies, WebSockets without a credential), from one address and from 50. Each request of the caller comes
 // on a new connection. Target: p99 under 200 ms, and none fails.
 //

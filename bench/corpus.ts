@@ -1,7 +1,7 @@
 /**
- * Makes the transcripts of a machine on which people worked with both agents for two years: the same seed makes the same bytes.
+ * Generates the transcripts of two years of work with both agents, deterministically from a seed.
  *
- * `node bench/corpus.ts <dir> [--files N] [--bytes N] [--seed N]`, by default 10,000 files and 1 GB; what stands in each file goes to
+ * `node bench/corpus.ts <dir> [--files N] [--bytes N] [--seed N]`, by default 10,000 files and 1 GB. The content of each file is listed in
  * `<dir>/corpus.jsonl`. Point `CLAUDE_CONFIG_DIR` at `<dir>/claude` and `CODEX_HOME` at `<dir>/codex`.
  */
 import { chmodSync, mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -11,11 +11,9 @@ import { setImmediate } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { writeClaudeSession } from "./corpus/claude-session.ts";
 import { writeCodexSession } from "./corpus/codex-session.ts";
-import { createFiller, type Filler } from "./corpus/filler.ts";
-import { createLineSink } from "./corpus/line-sink.ts";
 import { type FileKind, type FilePlan, planFiles } from "./corpus/plan.ts";
 import { createRandom } from "./corpus/random.ts";
-import { createDesk, type SessionTruth } from "./corpus/session.ts";
+import { createDesk, createFiller, createLineSink, type Filler, type SessionTruth } from "./corpus/session.ts";
 import { asTitle } from "./corpus/words.ts";
 
 /** What {@link makeCorpus} makes. */
@@ -34,7 +32,7 @@ export interface CorpusFile {
   readonly path: string;
   readonly agent: "claude-code" | "codex";
   readonly format: "claude" | "codex";
-  /** A sub-agent's file is no session of its own; `unreadable` (mode 000) can be read by root, and is then a session. */
+  /** A sub-agent's file is not a session. `unreadable` (mode 000) is one if root reads it. */
   readonly kind: FileKind;
   readonly sessionId: string;
   readonly cwd: string;
@@ -69,7 +67,7 @@ export async function makeCorpus(options: CorpusOptions): Promise<Corpus> {
     files.push(writeFile(dir, plan, { filler, seed, stream: 2 * index + 3 }));
     if (index % 50 === 0) await setImmediate();
   }
-  // What lies around in such folders and is no transcript.
+  // Other files that are found in such folders.
   mkdirSync(join(dir, "claude/projects/-home-dev-code-shop/memory.jsonl"), { recursive: true });
   writeFileSync(join(dir, "claude/projects/notes.txt"), "no transcript\n");
   utimesSync(join(dir, "claude/projects/notes.txt"), 1e9, 1e9);

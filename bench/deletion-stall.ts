@@ -1,7 +1,7 @@
 /**
- * Does a request wait while thousands of log entries are deleted? On both stores: a request that is authenticated with a token and reads a
- * row, due every 10 ms (a stall counts for each that came meanwhile), and one that writes a row, due every 50 ms. First while nothing else
- * goes on, then while a session is deleted. Target: the first's p99 under 50 ms.
+ * Do requests wait while thousands of memory entries are deleted? On both stores: a request that authenticates a token and reads a row,
+ * due every 10 ms (a stall counts for each one due meanwhile), and one that writes a row, due every 50 ms. First on an idle store, then
+ * during the deletion of a session. Target: the first's p99 under 50 ms.
  *
  * `node bench/deletion-stall.ts [entries]`
  */

@@ -1,5 +1,5 @@
-// `postern serve` to listening (its own process, terminal host included), from the built package and from a checkout's source, beside a
-// bare start of Node; and what gateway and host take in memory when idle. Targets: 600 ms, 200 MB.
+// The time until `postern serve` listens (including the terminal host), from the built package and from a checkout's source, compared with
+// a bare start of Node; and the idle memory of gateway and host. Targets: 600 ms, 200 MB.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Memory of the terminal host: without any terminal, and for each of 32 live sessions of a small program whose screen and scrollback
- * hold some lines. Resident memory as the system counts it.
+ * Resident memory of the terminal host, without a terminal and for each of 32 live sessions of a small program with some lines of screen
+ * and scrollback.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

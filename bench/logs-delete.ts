@@ -1,8 +1,8 @@
 /**
- * What does it cost to delete a log entry for good? An entry with 100 derived rows (33 facts, 33 statements, 34
- * entities) against a bare `DELETE` whose `ON DELETE CASCADE` takes 100
- * children, in the same file with the same durability; with and without the erasure of the journal; and with more and more other
- * entries around it; and once with addresses that have nothing in common, whose rows lie all over their indexes. Each figure is also given as a ratio from the same run.
+ * The cost of permanently deleting a memory entry with 100 derived rows (33 facts, 33 statements, 34 entities), compared with a bare
+ * `DELETE` with 100 `ON DELETE CASCADE` children in the same file with the same durability; with and without erasing the journal; with
+ * ever more other entries; and with URLs that have nothing in common, whose rows are spread over their indexes. Each figure is also given
+ * as a ratio within the run.
  *
  * `node bench/logs-delete.ts [entries]`
  */

@@ -1,9 +1,9 @@
 /**
- * How many entries are remembered in a second, each in a transaction of its own with full durability, extraction and words included? Turns as
- * agents write them (a prompt, an answer, five calls: some 130 words and 13 facts), and notes (some 30 words and 3 facts). Once in an empty store and once with many entries in it; beside it a bare durable
- * insert of the same content in the same file.
+ * Memory entries stored per second, each durable in its own transaction, including extraction and words: turns as agents write them (a
+ * prompt, an answer, five calls: about 130 words and 13 facts), and notes (about 30 words and 3 facts). In an empty store and in one with
+ * many entries, compared with a bare durable insert of the same content in the same file.
  *
- * `node bench/logs-ingest.ts [entries that are there]`
+ * `node bench/logs-ingest.ts [existing entries]`
  */
 import { performance } from "node:perf_hooks";
 import { sql } from "kysely";

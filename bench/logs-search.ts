@@ -1,6 +1,6 @@
 /**
- * How long does a search take among 1,000,000 entries with as many statements: common words and rare ones, several, phrases, beginnings? And
- * facts about one thing, as of a time, also of a command that ran 20,000 times?
+ * How long does a search take among 1,000,000 entries with as many statements: common, rare and several words, phrases, prefixes? And facts
+ * about one entity, as of a time, including a command that ran 20,000 times?
  *
  * `node bench/logs-search.ts [entries]`
  */

@@ -1,6 +1,6 @@
 /**
- * How long does deleting a huge session stop the process, beside which everything else waits? Forty entries of 64 KB of random words: the
- * longest stop while they are deleted, and the longest of the last part, in which it is made durable and the journal is emptied.
+ * How long does deleting a huge session block the process? Forty entries of 64 KB of random words: the longest block during the deletion,
+ * and the longest of the last part, which makes it durable and empties the journal.
  *
  * `node bench/logs-stop.ts [rounds]`
  */

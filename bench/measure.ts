@@ -1,4 +1,4 @@
-/** Set by `--small`: sizes that show in seconds that a benchmark works, and say nothing about speed. */
+/** Set by `--small`: sizes that show within seconds that a benchmark works, without measuring speed. */
 export const small = process.argv.includes("--small");
 
 /** The modes are how a benchmark calls itself. */
@@ -32,7 +32,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The value below which the part `q` (0 to 1) of `values` lies, interpolated.
+ * The `q` quantile (0 to 1) of `values`, interpolated.
  *
  * @throws Error when there are no values: nothing was measured
  */

@@ -1,7 +1,7 @@
 /**
- * Letting an app in, decision and tokens: ours on SQLite, each step durable, beside a bare `oidc-provider` with its in-memory adapter and
- * a consent that is always given. Interleaved rounds of one run, each server a process of its own, over HTTP on the loopback. Then the
- * same with a million records in the store, beside an empty one, and what a request takes while they are swept.
+ * Authorizing an app, decision and tokens: Postern on SQLite, each step durable, compared with a bare `oidc-provider` with its in-memory
+ * adapter and automatic consent. Interleaved rounds, each server in its own process, over HTTP on the loopback. Then with a million records
+ * in the store, compared with an empty one, and the time of a request while they are swept.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -129,7 +129,7 @@ async function compareAndSay(one: FlowTarget, other: FlowTarget, least: number):
   }
 }
 
-/** Copies of the records of one flow, as if so many apps had been let in and gone away. */
+/** Copies the records of one flow, as if so many apps had been authorized and abandoned. */
 function fill(store: DatabaseSync, expiresAt: number): void {
   const columns = ["kind", "id_hash", "payload", "account_id", "client_id", "grant_hash", "user_code_hash"];
   const kept = [...columns, "consumed_at", "last_used_at", "created_at"];
@@ -159,7 +159,7 @@ function countExpired(world: World): number {
   return Number(row?.["n"] ?? 0);
 }
 
-/** What flows take while the sweeping goes on, and how long it does. */
+/** The time of flows during the sweep, and its duration. */
 async function watchSweep(full: Ours): Promise<void> {
   const rest = await runFlows(full.target, { count: 300, concurrency: 1 });
   const swept = await full.restart((store) => {
@@ -175,7 +175,7 @@ async function watchSweep(full: Ours): Promise<void> {
   }
   const seconds = (performance.now() - startedAt) / 1_000;
   say(
-    `swept ${before - left} of ${before} expired records in ${seconds.toFixed(0)} s after the start beside one client's flows; a flow meanwhile: ` +
+    `swept ${before - left} of ${before} expired records in ${seconds.toFixed(0)} s after the start during one client's flows; a flow meanwhile: ` +
       `p50 ${median(latencies).toFixed(1)} ms, p99 ${quantile(latencies, 0.99).toFixed(1)} ms, most ${Math.max(...latencies).toFixed(0)} ms; ` +
       `before: p50 ${median(rest.latenciesMs).toFixed(1)} ms, p99 ${quantile(rest.latenciesMs, 0.99).toFixed(1)} ms`,
     left === 0,

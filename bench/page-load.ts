@@ -1,6 +1,6 @@
 /**
- * The first load of the web application in Chromium: JavaScript that travels before a terminal is opened, and the time until the list
- * of sessions can be used. A new browser context for each run, so that nothing comes from a cache.
+ * The first load of the web application in Chromium: the JavaScript transferred before a terminal is opened, and the time until the list of
+ * sessions is usable. Each run has a new browser context, so that nothing is cached.
  */
 import { launchChromium } from "../test/support/chromium.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";

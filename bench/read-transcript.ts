@@ -1,6 +1,6 @@
 /**
  * How long does it take to read the last 20 turns of a 200 MB transcript, first and again, and what does it cost in memory?
- * Beside it, in the same run, a bare loop that reads the same file and parses every line.
+ * Compared with a bare loop, in the same run, that reads the same file and parses every line.
  *
  * `node bench/read-transcript.ts [megabytes]`
  */
@@ -111,7 +111,7 @@ async function generate(path: string, agent: FormatName, bytes: number): Promise
   await once(file, "finish");
 }
 
-/** One prompt and its answer: a dozen tool calls whose results go from 200 bytes to 60 KB, and the lines that the agents write beside. */
+/** One prompt and its answer: a dozen tool calls whose results go from 200 bytes to 60 KB, and the other lines that agents write. */
 function* turnLines(agent: FormatName, turn: number): Generator<string> {
   yield* agent === "claude" ? claudeTurn(turn) : codexTurn(turn);
 }

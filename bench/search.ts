@@ -28,7 +28,7 @@ import { positionals, quantile, sizeOf } from "./measure.ts";
 
 const limitMs = { title: 10, all: 50 } as const;
 const rounds = sizeOf({ full: 20, small: 2 });
-/** Common words and rare ones, phrases, prefixes and other scripts; beside them the beginnings of titles. */
+/** Common and rare words, phrases, prefixes and other scripts, and the beginnings of titles. */
 const queries = [
   ...["fix", "fix the", "the", "f", "a the of", "login", '"the test"', "flaky test lo"],
   ...["決済", "修", "zqb", "nothing-like-this"],
@@ -74,7 +74,7 @@ async function bareLoop(corpus: string): Promise<number> {
   return cpuMs(began);
 }
 
-/** Of one thread: what the machine does beside it counts for less than in wall time. */
+/** CPU time of one thread, less affected by other load than wall time. */
 function cpuMs(began: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(began);
   return (user + system) / 1_000;

@@ -1,6 +1,6 @@
 /**
- * A long list of sessions in Chromium: the time from the answer with a page of it until the page is painted, for the first pages and for
- * the last ones, and the time of the way back from a session near the end. The ratio of the last to the first says whether it grows.
+ * A long list of sessions in Chromium: the time from a page's response until it is painted, for the first and the last pages, and the time
+ * to return from a session near the end. The ratio of last to first shows whether it grows.
  */
 import { launchChromium } from "../test/support/chromium.ts";
 import { createWorld, startGateway } from "../test/support/gateway.ts";

@@ -1,6 +1,6 @@
 /**
- * How long an attach takes until the client has the screen, with 1,000 lines of coloured scrollback: on a quiet host, and while the same
- * terminal floods. Prints both against their limits.
+ * The time until an attaching client has the screen, with 1,000 lines of coloured scrollback: on an idle host, and during a flood of output
+ * in the same terminal. Prints both against their limits.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -60,7 +60,7 @@ async function attachTimes(terminalId: string): Promise<{ readonly times: number
 }
 
 const quiet = await attachTimes(await spawn("exec sleep 1000"));
-const flood = await attachTimes(await spawn("exec yes 'a line of a flood that nobody reads to its end'"));
+const flood = await attachTimes(await spawn("exec yes 'a line of endless output'"));
 await client.close();
 rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 process.stdout.write(

@@ -1,6 +1,6 @@
 /**
- * Time from a keystroke to its echo in one terminal, while nothing else happens and while another terminal's program is being ended that
- * does not listen. On a machine with many processes, since those of the program have to be found among them. Prints the ratio.
+ * Time from a keystroke to its echo in one terminal, on an idle host and while an unresponsive program in another terminal is being killed.
+ * On a machine with many processes, among which the program's must be found. Prints the ratio.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -72,12 +72,12 @@ for (let round = 0; round <= rounds; round += 1) {
   while ((await client.look(other)).lines[0] !== "ready") await systemClock.sleep(5);
   const alone = await keystrokes(performance.now() + roundMs);
   const ended = client.end(other, { graceMs: roundMs });
-  const beside = await keystrokes(performance.now() + roundMs);
+  const during = await keystrokes(performance.now() + roundMs);
   await ended;
   await client.forget(other);
   if (round === 0) continue; // warm-up
   quiet.push(...alone);
-  ending.push(...beside);
+  ending.push(...during);
 }
 const scanMs = median(
   Array.from({ length: 9 }, () => {

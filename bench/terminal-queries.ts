@@ -1,7 +1,7 @@
 /**
  * Time from a program's query (cursor, device attributes, colour) to the terminal's answer, as the program itself measures it: on a quiet
- * host, beside a terminal that floods, and for the first query of the first program of a host. Programs give up after 100 ms. What a bare
- * pseudo-terminal of this process takes under the same load is printed beside each: it answers without looking.
+ * host, next to a terminal that floods, and for the first query of the first program of a host. Programs give up after 100 ms. Each figure
+ * is printed with that of a bare pseudo-terminal in this process under the same load, which answers without parsing.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -131,12 +131,12 @@ await measure("on a quiet host");
 const flood = newUuid();
 const argv = ["/bin/sh", "-c", "exec yes 'compiled src/module/index.ts in 911 ms'"] as const;
 await client.spawn({ terminalId: flood, leaseKey: flood, argv, cwd: "/", env, ...size });
-await measure("beside a flood");
+await measure("next to a flood");
 const viewer = await client.attach(flood);
 const reading = (async () => {
   for await (const _ of viewer.output);
 })();
-await measure("beside a flood that is viewed");
+await measure("next to a flood that is viewed");
 await client.end(flood, { graceMs: 1_000 });
 await reading;
 await client.forget(flood);

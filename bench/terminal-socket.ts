@@ -1,17 +1,53 @@
-/**
- * A session's terminal over the gateway's WebSocket, raw log and screen model on, against a bare read of the same program in a
- * pseudo-terminal of this process, and against wetty where that can be installed: `cat` of 64 MB and of 3 MB, keystrokes and their
- * echo on a quiet machine and beside a flood, and the first paint of a viewer that comes late. Interleaved runs of one start.
- */
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../src/core/clock.ts";
+import { type Pty, startPty } from "../src/terminal-host/pty.ts";
+import { createReadScheduler } from "../src/terminal-host/read-scheduler.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
 import { median, quantile, sizeOf } from "./measure.ts";
-import { startBare } from "./rig/bare.ts";
-import { type Rig, startRig, writeSample } from "./rig/gateway.ts";
+import { type Rig, size, startRig, writeSample } from "./rig/gateway.ts";
 import { startSocketsAlone } from "./rig/sockets-alone.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
 import { startWetty, type Wetty } from "./rig/wetty.ts";
+
+/** The same script in a bare pseudo-terminal of this process. */
+export interface BareTerminal {
+  readonly pty: Pty;
+  bytes(): number;
+  next(): Promise<void>;
+  readonly ended: Promise<number>;
+}
+
+export function startBare(script: string): BareTerminal {
+  let bytes = 0;
+  const waiting = new Set<() => void>();
+  const ended = Promise.withResolvers<number>();
+  const pty = startPty(
+    { argv: ["/bin/sh", "-c", script], cwd: "/", env: { PATH: "/usr/bin:/bin", TERM: "xterm-256color" }, ...size },
+    {
+      clock: systemClock,
+      turns: createReadScheduler(systemClock),
+      onOutput(data) {
+        bytes += data.byteLength;
+        for (const resolve of waiting) resolve();
+        waiting.clear();
+      },
+      onEnd: () => ended.resolve(performance.now()),
+    },
+  );
+  return {
+    pty,
+    bytes: () => bytes,
+    next: () => new Promise((resolve) => waiting.add(resolve)),
+    ended: ended.promise,
+  };
+}
+
+/**
+ * A session's terminal over the gateway's WebSocket, raw log and screen model on, against a bare read of the same program in a
+ * pseudo-terminal of this process, and against wetty where that can be installed: `cat` of 64 MB and of 3 MB, keystrokes and their
+ * echo on an idle machine and next to a flood, and the first paint of a late viewer. Interleaved runs.
+ */
 
 const large = { bytes: 64 * 2 ** 20, runs: sizeOf({ full: 5, small: 1 }) };
 const burst = { bytes: 3 * 2 ** 20, runs: sizeOf({ full: 15, small: 3 }) };
@@ -159,7 +195,7 @@ async function paints(rig: Rig, sessionId: string): Promise<readonly number[]> {
   return times;
 }
 
-async function besideFlood(rig: Rig): Promise<void> {
+async function duringFlood(rig: Rig): Promise<void> {
   const history = await rig.start("history");
   await sleep(500);
   const quiet = await paints(rig, history);
@@ -180,7 +216,7 @@ async function besideFlood(rig: Rig): Promise<void> {
     if (n % 60 !== 59) times.push(us / 1e3);
   }
   say(
-    `echo of a session beside one that floods: p50 ${median(times).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms (under 12)`,
+    `echo of a session next to one that floods: p50 ${median(times).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms (under 12)`,
     quantile(times, 0.99) < 12,
   );
   const flooded = await paints(rig, flood);
@@ -194,7 +230,7 @@ async function besideFlood(rig: Rig): Promise<void> {
 const rig = await startRig(scripts);
 const wetty = await startWetty((sentence) => process.stdout.write(`terminal-socket: ${sentence}\n`));
 await echo(rig);
-await besideFlood(rig);
+await duringFlood(rig);
 await throughput(rig, wetty, "burst");
 await throughput(rig, wetty, "large");
 await wetty?.close();

@@ -1,6 +1,6 @@
 /**
  * Many viewers of one session, and slow ones: what 32 viewers cost the gateway and the terminal host against one, and what a viewer on
- * a stalled line and one that never reads cost a fast one and the gateway's memory while 200 MB flow. Interleaved runs of one start.
+ * a stalled line and one that never reads cost a fast one and the gateway's memory while 200 MB flow. Interleaved runs.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -98,27 +98,27 @@ say(
 );
 
 const alone: Flow[] = [];
-const beside: Flow[] = [];
+const slowed: Flow[] = [];
 for (let run = 0; run <= runs; run += 1) {
   const one = await flow(rig, false);
   const other = await flow(rig, true);
   if (run === 0 && !small) continue;
   alone.push(one);
-  beside.push(other);
+  slowed.push(other);
 }
-const slower = median(beside.map(({ seconds }, run) => seconds / (alone[run]?.seconds ?? Number.NaN)));
+const slower = median(slowed.map(({ seconds }, run) => seconds / (alone[run]?.seconds ?? Number.NaN)));
 const grown = {
-  beside: Math.max(...beside.map((one) => one.grownMb)),
+  slowed: Math.max(...slowed.map((one) => one.grownMb)),
   alone: Math.max(...alone.map((one) => one.grownMb)),
 };
-const lost = beside.reduce((sum, { bytes }, run) => sum + (alone[run]?.bytes ?? 0) - bytes, 0);
+const lost = slowed.reduce((sum, { bytes }, run) => sum + (alone[run]?.bytes ?? 0) - bytes, 0);
 say(
-  `${flowMb} MB beside a stalled viewer and one that never reads: ${slower.toFixed(2)} times as long as alone (at most 1.1), ${lost} bytes fewer`,
+  `${flowMb} MB next to a stalled viewer and one that never reads: ${slower.toFixed(2)} times as long as alone (at most 1.1), ${lost} bytes fewer`,
   slower <= 1.1 && lost === 0,
 );
 say(
-  `the gateway's memory grew by ${grown.beside.toFixed(1)} MB (under 20; ${grown.alone.toFixed(1)} MB without them); the stalled viewer was shown the screen ${beside.map((one) => one.stalledScreens).join(", ")} times`,
-  grown.beside < 20,
+  `the gateway's memory grew by ${grown.slowed.toFixed(1)} MB (under 20; ${grown.alone.toFixed(1)} MB without them); the stalled viewer was shown the screen ${slowed.map((one) => one.stalledScreens).join(", ")} times`,
+  grown.slowed < 20,
 );
 await rig.close();
 rmSync(folder, { recursive: true, force: true });

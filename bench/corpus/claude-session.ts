@@ -98,7 +98,7 @@ function createPen({ plan, random, filler, out, tick, result, entitle }: Desk) {
         user(`[${text(words)},${image}]`, origin);
       } else user(random.chance(0.1) ? `[${text(words)}]` : quoted(words), origin);
     },
-    /** What Claude Code tells the model at the start, and keeps: most of a short transcript of a recent version. */
+    /** Claude Code's own instructions, most of a short transcript of a recent version. */
     prelude(): void {
       const attachment = (type: string, key: string, share: number): void => {
         const size = Math.min(70_000 * share, plan.sizeBytes * 0.3 * share);

@@ -5,7 +5,7 @@ interface VersionForm {
   readonly form: "responses" | "events" | "items";
 }
 
-/** Versions by how they write: bare items of the model's API, events beside them, items of their own. */
+/** Versions by format: bare items of the model's API, items with events, wrapped items. */
 const newest: VersionForm = { version: "0.169.0", form: "items" };
 const versions: readonly [VersionForm, ...VersionForm[]] = [
   { version: "0.20.0", form: "responses" },
@@ -108,7 +108,7 @@ function lineWriter({ out, tick }: Desk, numbered: boolean) {
   };
 }
 
-/** Versions 0.3x to 0.13x: events for what was said, beside the model's items. */
+/** Versions 0.3x to 0.13x: events for messages, along with the model's items. */
 function eventPen(desk: Desk, version: string): Pen {
   const { plan, random, filler, result, tick } = desk;
   const line = lineWriter(desk, false);

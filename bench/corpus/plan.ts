@@ -3,10 +3,10 @@ import { createRandom, type Random } from "./random.ts";
 import type { SessionPlan } from "./session.ts";
 import { language } from "./words.ts";
 
-/** What a file of the corpus is. Only `session` and `unreadable` are sessions of a person. */
+/** The kind of a file. Only `session` and `unreadable` are sessions. */
 export type FileKind = "session" | "sub-agent" | "empty" | "garbage" | "unreadable";
 
-/** One file that is to be written. */
+/** A file to write. */
 export interface FilePlan {
   readonly agent: "claude-code" | "codex";
   readonly kind: FileKind;

@@ -1,4 +1,4 @@
-/** A source of chance that gives the same numbers for the same seed, on any machine. */
+/** A deterministic random generator. */
 export interface Random {
   /** From 0 up to, not including, 1. */
   next(): number;

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** What people ask for, in the languages that they ask in: sentences with a place for a thing of the project. */
+/** Prompts in several languages, with a placeholder for something in the project. */
 const prompts: Readonly<Record<string, readonly [string, ...string[]]>> = {
   en: [
     "Fix the flaky test in %s",

@@ -1,5 +1,5 @@
-// An `oidc-provider` with nothing around it: its in-memory adapter, one signed-in session, and a consent that is always given. Says its
-// address and the session's cookie to the process that forked it.
+// A bare `oidc-provider` with its in-memory adapter, one signed-in session and automatic consent. Sends its address and the session's
+// cookie to its parent process.
 import { createServer } from "node:http";
 import { Provider } from "oidc-provider";
 

@@ -1,5 +1,5 @@
-// Run by `connection-flood.ts` in a process of its own: `<port> <shape> <addresses> <connections>`. Keeps so many connections open that
-// never finish what they began, and opens another for each one that is closed.
+// Run by `connection-flood.ts` as a process: `<port> <shape> <addresses> <connections>`. Keeps so many connections open that never complete
+// a request, replacing each one that is closed.
 import { connect } from "node:net";
 import { upgradeRequest } from "../../test/support/raw-http.ts";
 

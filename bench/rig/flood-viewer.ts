@@ -1,4 +1,4 @@
-/** A viewer in a process of its own, so that what it reads delays nobody else: `flood-viewer <gateway> <session> <token>`. */
+/** A viewer in its own process, so that it delays no others: `flood-viewer <gateway> <session> <token>`. */
 import { openViewer } from "./viewer.ts";
 
 const [gatewayUrl = "", sessionId = "", token = ""] = process.argv.slice(2);

@@ -12,7 +12,7 @@ import { openViewer, type SocketViewer } from "./viewer.ts";
 
 export const size = { cols: 120, rows: 40 };
 
-/** `postern serve` in a process of its own, with shell scripts for agents. */
+/** A `postern serve` process with shell scripts as agents. */
 export interface Rig {
   readonly api: ApiClient;
   readonly pid: number;
@@ -21,7 +21,7 @@ export interface Rig {
   start(script: string): Promise<string>;
   /** Opens a viewer of it; resolves when it was shown the first of the terminal. */
   view(sessionId: string): Promise<SocketViewer>;
-  /** The same in a process of its own, which then types `text`. */
+  /** The same in its own process, which then types `text`. */
   viewElsewhere(sessionId: string, text: string): Promise<void>;
   closeSession(sessionId: string): Promise<void>;
   close(): Promise<void>;

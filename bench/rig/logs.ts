@@ -10,7 +10,7 @@ import { createErasure } from "../../src/storage/erasure.ts";
 import { anyFolder, auditDeletions, searchText } from "../../test/support/logs.ts";
 import { makeTestFolder } from "../../test/support/test-folder.ts";
 
-/** A memory in a file of its own folder. */
+/** A memory in a file in its own folder. */
 export interface BenchLogs {
   readonly logs: Logs;
   readonly database: Database;
@@ -72,7 +72,7 @@ export function sentence(words: number): string {
 }
 
 /**
- * Fills the tables as that many entries would, beside the usual way, which is for one entry at a time: each entry says one thing of its own,
+ * Fills the tables as that many entries would, bypassing the usual way, which is for one entry at a time: each entry says one thing of its own,
  * in 12 words. Entries' ids begin with a letter that no real one has; those of things and statements are as they are made, all over their
  * indexes.
  */

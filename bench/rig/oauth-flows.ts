@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { someAddress } from "../../test/support/oauth-client.ts";
 
-/** One authorization server with one client that is let in again and again. */
+/** An authorization server with one client, authorized repeatedly. */
 export interface FlowTarget {
   readonly name: string;
   /** Of the server's process. */

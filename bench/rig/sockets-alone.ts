@@ -1,6 +1,6 @@
 /**
- * What the way of a keystroke costs by itself on this machine now: one byte through a TCP connection to a process that passes it on
- * through a Unix socket to another, and back. Nothing is done with it on the way.
+ * The bare transport of a keystroke on this machine: one byte over a TCP connection to a process that forwards it over a Unix socket to
+ * another, and back.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** The way there and back, and nothing else. */
+/** The round trip alone. */
 export interface SocketsAlone {
   type(): void;
   /** Resolves at the next byte. */

@@ -7,11 +7,11 @@ import {
   terminalProtocol,
 } from "../../src/wire/terminal.ts";
 
-/** A viewer that counts what it gets and draws nothing. */
+/** A viewer that counts bytes and draws nothing. */
 export interface SocketViewer {
-  /** Bytes of output that it was told, from the terminal's start. */
+  /** Bytes of output reported to it since the terminal's start. */
   offset(): number;
-  /** Times that it was given the screen anew: one for the first. */
+  /** How often it got the whole screen, including the first time. */
   screens(): number;
   type(text: string): void;
   /** Resolves at the next output after this call. */
@@ -19,7 +19,7 @@ export interface SocketViewer {
   /** Stops reading, and reads again. */
   pause(): void;
   resume(): void;
-  /** When all output of the program that ended was told, on this machine's clock. */
+  /** When all output of the ended program was reported, on this machine's clock. */
   readonly ended: Promise<number>;
   /** From the opened WebSocket to the first screen. */
   readonly firstPaintMs: number;

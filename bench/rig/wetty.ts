@@ -13,7 +13,7 @@ import { makeTestFolder } from "../../test/support/test-folder.ts";
 const packages = ["wetty@3.2.0", "socket.io-client@4.8.4"];
 const folder = resolve(import.meta.dirname, "../../.cache/peers");
 
-/** wetty in a process of its own. */
+/** A wetty process. */
 export interface Wetty {
   /** `cat` of a file to one client, from Enter to its end. */
   cat(file: string): Promise<{ readonly bytes: number; readonly ms: number }>;

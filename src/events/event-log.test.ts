@@ -15,7 +15,7 @@ async function setUp(openStore: OpenTestStore, limits?: EventLimits) {
       store: createEventStore(on.db),
       clock,
       log: silentLog,
-      beside: async () => async () => undefined,
+      alsoWrite: async () => async () => undefined,
       ...(limits === undefined ? {} : { limits }),
     });
   return { store, clock, open, events: await open() };
@@ -64,7 +64,7 @@ describeOnBothStores("the event log", (openStore) => {
       store: createEventStore(store.db),
       clock,
       log: silentLog,
-      beside: () => allowed.then(() => async () => undefined),
+      alsoWrite: () => allowed.then(() => async () => undefined),
     });
     let notified = 0;
     void events.changes.until(() => ++notified > 1, { timeoutMs: 10_000 });
@@ -80,14 +80,14 @@ describeOnBothStores("the event log", (openStore) => {
   test("keeps events while the store fails, and then writes them in order, together with what belongs to them", async () => {
     const { store, clock } = await setUp(openStore);
     let broken = true;
-    const beside: number[] = [];
+    const alsoWrite: number[] = [];
     const events = await createEventLog({
       store: createEventStore(store.db),
       clock,
       log: silentLog,
-      beside: async (batch) => async () => {
+      alsoWrite: async (batch) => async () => {
         if (broken) throw new Error("disk full");
-        beside.push(batch.length);
+        alsoWrite.push(batch.length);
       },
     });
     publish(events, 2);
@@ -98,7 +98,7 @@ describeOnBothStores("the event log", (openStore) => {
     await clock.advance(2_000);
     await events.flush();
     expect((await events.after(originId, 10)).map(({ sessionId }) => sessionId)).toEqual(["s0", "s1", "s0"]);
-    expect(beside).toEqual([3]);
+    expect(alsoWrite).toEqual([3]);
     expect(await events.memoOf("s")).toBe("last");
   });
 

@@ -40,7 +40,7 @@ export interface EventLogDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Returns what else to write in the transaction of these events. */
-  readonly beside: (events: readonly SessionEvent[]) => Promise<(transaction: Kysely<Tables>) => Promise<void>>;
+  readonly alsoWrite: (events: readonly SessionEvent[]) => Promise<(transaction: Kysely<Tables>) => Promise<void>>;
   /** Called after each write, before readers are notified. */
   readonly onWritten?: () => void;
   readonly limits?: EventLimits;
@@ -100,7 +100,7 @@ export async function createEventLog(deps: EventLogDeps): Promise<EventLog> {
       memos = new Map();
       writingMemos = batch.memos;
       try {
-        await store.write(batch, await deps.beside(events));
+        await store.write(batch, await deps.alsoWrite(events));
       } catch (error) {
         waiting = bounded([...events, ...waiting]);
         memos = new Map([...batch.memos, ...memos]);

@@ -38,8 +38,8 @@ export function createEventStore(db: Kysely<Tables>) {
     /** The newest deleted id; {@link originId} if none. */
     pruned,
 
-    /** @param beside runs in the same transaction */
-    async write(batch: EventBatch, beside: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> {
+    /** @param alsoWrite runs in the same transaction */
+    async write(batch: EventBatch, alsoWrite: (transaction: Kysely<Tables>) => Promise<void>): Promise<void> {
       await db.transaction().execute(async (trx) => {
         for (let from = 0; from < batch.events.length; from += rowsAtOnce) {
           const rows = batch.events.slice(from, from + rowsAtOnce);
@@ -49,7 +49,7 @@ export function createEventStore(db: Kysely<Tables>) {
             .execute();
         }
         await putMemos(trx, batch);
-        await beside(trx);
+        await alsoWrite(trx);
       });
     },
 

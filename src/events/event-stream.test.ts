@@ -15,7 +15,7 @@ async function setUp(maxEvents: number) {
       store: createEventStore(db),
       clock,
       log: silentLog,
-      beside: async () => async () => undefined,
+      alsoWrite: async () => async () => undefined,
       limits: { maxEvents, maxAgeMs: 1_000_000_000 },
     });
   const log = await open();

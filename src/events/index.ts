@@ -28,7 +28,7 @@ export async function createEvents(deps: EventsDeps): Promise<Events> {
   const events = await createEventLog({
     ...deps,
     store: createEventStore(deps.db),
-    beside: (written) => webhooks.beside(written),
+    alsoWrite: (written) => webhooks.deliveriesOf(written),
     onWritten: () => webhooks.onWritten(),
   });
   const begun = webhooks

@@ -57,7 +57,7 @@ export interface Webhooks {
 
 export interface WebhookDeliveries extends Webhooks {
   /** Returns what to write in the transaction of these events. */
-  beside(events: readonly SessionEvent[]): Promise<(transaction: Kysely<Tables>) => Promise<void>>;
+  deliveriesOf(events: readonly SessionEvent[]): Promise<(transaction: Kysely<Tables>) => Promise<void>>;
   /** Resumes earlier deliveries. */
   begin(): Promise<void>;
   /** Sends events that were just written. */
@@ -146,7 +146,7 @@ export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
       return sender.attempt(webhook, { id: event.id, body: JSON.stringify(event) });
     },
 
-    async beside(events) {
+    async deliveriesOf(events) {
       const entries: { webhookId: string; event: SessionEvent }[] = [];
       for (const webhook of await store.enabled()) {
         for (const event of events) {

@@ -201,7 +201,7 @@ export async function openChatScene(
     store: createEventStore(store.db),
     clock,
     log,
-    beside: async () => async () => undefined,
+    alsoWrite: async () => async () => undefined,
   });
   const channel = await createTelegram({ token: sceneToken, apiRoot: options.apiRoot ?? bot.url, pollSeconds: 2 });
   const quick = { ...channel, limits: { ...channel.limits, betweenMessagesMs: 5, maxMessagesPerSecond: 1_000 } };
