@@ -35,7 +35,7 @@ test("a command that ends after the turn that began it begins no other turn", ()
   const over = [prompted, { kind: "turn_ended" }] as const;
   expect(after(...over, ended("Bash"))).toMatchObject({ activity: "idle", turnRuns: false, turnsEnded: 1 });
   expect(after(...over, ended("Bash"), { kind: "turn_over" }), "it ended once").toMatchObject({ turnsEnded: 1 });
-  expect(after(...over, prompted, ended("Bash")), "the next turn goes on").toMatchObject({ activity: "working" });
+  expect(after(...over, prompted, ended("Bash")), "the next turn still runs").toMatchObject({ activity: "working" });
 });
 
 test("a painted composer makes a starting agent idle, and never a working one", () => {
@@ -43,7 +43,7 @@ test("a painted composer makes a starting agent idle, and never a working one", 
   expect(after(prompted, { kind: "composer_painted" }).activity).toBe("working");
 });
 
-test("a permission stands until its own tool ran, whatever else runs beside it", () => {
+test("a permission stays open until its own tool ran, whatever else runs", () => {
   const open = after(prompted, asked("Bash", { command: "a" }), ended("Read"));
   expect(open.activity).toBe("needs_permission");
   expect(open.permissions).toMatchObject([
@@ -72,7 +72,7 @@ const answered = (permissionId: string, decision: "allow" | "deny"): Observation
   decision,
 });
 
-test("an answer from afar moves the state by itself: no hook tells of a denial", () => {
+test("an answer changes the state directly, because no hook reports a denial", () => {
   const denied = after(prompted, asked("Bash"), answered("p1", "deny"));
   expect(denied).toMatchObject({ activity: "working", permissions: [] });
   const again = nextActivity(denied, answered("p1", "deny"), { at: 9_000, permissionId: "" });
@@ -86,7 +86,7 @@ test("the end of a call that was allowed from afar answers no equal call", () =>
   expect(after(...both, ended("Bash"), ended("Bash"))).toMatchObject({ activity: "working", permissions: [] });
 });
 
-test("a question or a plan alone needs an answer; a permission beside them comes first", () => {
+test("a question or a plan alone needs an answer; a permission next to them comes first", () => {
   const question = { ...asked("AskUserQuestion"), asks: "question" } as const;
   expect(after(prompted, question).activity).toBe("needs_answer");
   expect(after(prompted, question, asked("Bash")).activity).toBe("needs_permission");
@@ -117,7 +117,7 @@ test("a sub-agent's question outlives the turn, until its call ends or the agent
 test("a sub-agent that works on after the turn leaves a resting session at rest", () => {
   const over = [prompted, { kind: "turn_ended" }] as const;
   expect(after(...over, ended("Bash", {}, "helper"))).toMatchObject({ activity: "idle", turnsEnded: 1 });
-  const failed = [prompted, { kind: "turn_failed", message: "no more", needs: "limit_reset" }] as const;
+  const failed = [prompted, { kind: "turn_failed", message: "limit", needs: "limit_reset" }] as const;
   expect(after(...failed, ended("Bash", {}, "helper")).activity).toBe("limited");
   const open = [...over, asked("Bash", {}, "helper")] as const;
   expect(after(...open, ended("Bash", {}, "helper"))).toMatchObject({ activity: "idle", permissions: [] });
@@ -125,7 +125,7 @@ test("a sub-agent that works on after the turn leaves a resting session at rest"
   expect(after(prompted, ended("Bash", {}, "helper")).activity, "in the turn").toBe("working");
 });
 
-test("an end that is told twice is one end", () => {
+test("an end that is reported twice is one end", () => {
   expect(after(prompted, { kind: "turn_over" }, { kind: "turn_ended" }).turnsEnded).toBe(1);
 });
 

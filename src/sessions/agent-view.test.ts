@@ -36,13 +36,13 @@ function look(
 const asked = { activity: "needs_permission", permissions: [permission] } as const;
 const older = { activity: "working", since: hookAt - 1, hooked: true } as const;
 
-test("a turn of which no hook told, such as a prompt that the agent itself had queued, is seen at once", () => {
+test("a turn that no hook reported, such as a prompt that the agent itself had queued, is seen at once", () => {
   expect(look("working", { activity: "idle" }, { repeated: false })).toEqual([{ kind: "turn_seen" }]);
   expect(look("working", { activity: "limited" }, { repeated: false })).toEqual([{ kind: "turn_seen" }]);
   expect(look("working", { activity: "working" })).toEqual([]);
 });
 
-test("an agent that was busy before its turn ended, and still is, goes on in the background", () => {
+test("an agent that was busy before its turn ended, and still is, continues in the background", () => {
   expect(look("working", { activity: "idle" }, { observed: older })).toEqual([{ kind: "background_seen" }]);
   expect(look("working", { activity: "idle" }, { observed: older, restingMs: 300 })).toEqual([]);
 });
@@ -62,7 +62,7 @@ test("a question is closed only when the agent was found without a dialog twice:
   expect(look("working", asked, { observed: older }), "its dialog is still to come").toEqual([]);
 });
 
-test("a dialog of which no hook tells needs an answer, until it is gone", () => {
+test("a dialog that no hook reported needs an answer, until it is gone", () => {
   expect(look("needs_answer", { activity: "idle" }, { repeated: false })).toEqual([]);
   expect(look("needs_answer", { activity: "idle" })).toEqual([{ kind: "dialog_seen", activity: "needs_answer" }]);
   expect(look("needs_permission", asked)).toEqual([]);
@@ -70,7 +70,7 @@ test("a dialog of which no hook tells needs an answer, until it is gone", () => 
   expect(look("idle", { activity: "needs_answer" })).toEqual([{ kind: "dialog_closed", activity: "idle" }]);
 });
 
-test("a dialog of which a hook tells waits a while for that hook, which knows what is asked", () => {
+test("a dialog with a hook waits a while for that hook, which has the question", () => {
   const observed = { activity: "needs_permission", since: hookAt + 1, hooked: true } as const;
   expect(look("needs_permission", { activity: "working" }, { observed })).toEqual([]);
   expect(look("needs_permission", { activity: "working" }, { observed, observedForMs: 2_500 })).toEqual([
@@ -82,7 +82,7 @@ test("an agent whose hooks are forbidden is idle by its own word", () => {
   expect(look("idle", { activity: "starting" })).toEqual([{ kind: "composer_painted" }]);
 });
 
-test("without a time of its own the word counts when everything else is silent", () => {
+test("a report without a time counts when nothing else reports", () => {
   const observed = { activity: "idle", since: null, hooked: true } as const;
   expect(look("idle", { activity: "working" }, { observed })).toEqual([]);
   expect(look("idle", { activity: "working" }, { observed, silent: true })).toEqual([{ kind: "turn_over" }]);

@@ -92,7 +92,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
     await record("unread", { transcriptPath: "/t/unread.jsonl" });
     external.set("running", { pid: process.pid, activity: null });
     external.set("nowhere", { pid: process.ppid, activity: null });
-    // What was told of it is a moment old: its process has ended.
+    // The report is a moment old: its process has ended.
     external.set("ended", { pid: 2 ** 30, activity: null });
     expect((await list({ status: "running" })).sessions).toMatchObject([
       { sessionId: "running", owner: "external", pid: process.pid, status: "running" },
@@ -134,7 +134,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
     expect(await ids({ dir: join(root, "branch") })).toEqual(["worktree"]);
   });
 
-  test("shows of registered folders, and of a token's, only what lies in them", async () => {
+  test("shows of registered folders, and of a token's, only what is in them", async () => {
     const { ids, list, transcript, record, folders, roots } = await openSessionList(openStore);
     const root = await makeTempFolder();
     for (const name of ["open", "open/closed", "other", "repository"]) await mkdir(join(root, name));
@@ -168,7 +168,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
     expect(await list({}, limited)).toMatchObject({ sessions: [{ sessionId: "mine" }], total: 1 });
   });
 
-  test("tells how many prompts wait", async () => {
+  test("counts queued prompts", async () => {
     const { list, record, queue } = await openSessionList(openStore);
     await record("busy");
     for (const promptId of ["p1", "p2"]) {

@@ -113,7 +113,7 @@ test("an agent that cannot be followed does not run on", async () => {
   expect([live.all(), await host.list()]).toEqual([[], []]);
 });
 
-test("a terminal that no session knows is ended, one that is somebody else's is left alone", async () => {
+test("a terminal without a session is ended, and another part's terminal is left alone", async () => {
   const [stray, others] = [specOf(["/bin/cat"]), specOf(["/bin/cat"])];
   const { host, live } = await setUp({ isOthers: (terminalId) => terminalId === others.terminalId });
   for (const spec of [stray, others]) await host.spawn(spec);

@@ -180,7 +180,7 @@ const rows: readonly Row[] = [
     effects: [{ kind: "clear", promptId: "p", text: "/clear" }],
   },
   {
-    what: "nothing tells what became of a command",
+    what: "the fate of a command is not reported",
     from: { ...typingNow, sent: null, sending: { prompt: { ...queued, prompt: "/clear" }, typing: true } },
     message: { kind: "typing_ended", promptId: "p" },
     moves: {
@@ -378,7 +378,7 @@ const rows: readonly Row[] = [
     effects: [{ kind: "ask_again", sent, state: "unknown" }],
   },
   {
-    what: "of one that reported nothing at all nobody knows",
+    what: "the fate is unknown for an agent that reported nothing",
     from: sentNow,
     message: { kind: "ended", exit },
     context: { hooksReport: false },
@@ -508,7 +508,7 @@ class World {
     this.handle({ kind: "sending_ended", promptId });
   }
 
-  /** The agent may swallow it, or report it in a form of its own. */
+  /** The agent may swallow it, or report it in another form. */
   deaf = false;
   odd = false;
   #enter(): void {

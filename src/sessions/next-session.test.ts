@@ -93,7 +93,7 @@ interface Row {
   readonly template?: SessionTemplate;
   /** Parts of the state after it. */
   readonly gives: Parts;
-  /** The kinds of the effects beside `moved`. */
+  /** The kinds of the effects other than `moved`. */
   readonly effects?: readonly SessionEffect["kind"][];
 }
 
@@ -186,7 +186,7 @@ const rows: readonly Row[] = [
     effects: ["turn_ended"],
   },
   {
-    what: "a turn that failed for want of a log-in says so",
+    what: "a turn that failed because of a missing login says so",
     from: { activity: working },
     message: hook({ kind: "turn_failed", message: "no", needs: "login" }),
     gives: { activity: { activity: "needs_login" } },

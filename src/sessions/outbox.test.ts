@@ -80,7 +80,7 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
   return { outbox, composer, agent, hooks, marks, pass, resume, reportTaken, endTurn, stateOf };
 }
 
-test("a prompt of which the hook told is delivered once it is in the transcript, and not before", async () => {
+test("a prompt that a hook reported is delivered once it is in the transcript, and not before", async () => {
   const { outbox, agent, marks, pass, stateOf, resume, reportTaken, endTurn } = setUp();
   await resume([inArgv]);
   await reportTaken("fix the build");

@@ -44,7 +44,7 @@ async function setUp() {
   return { pendingPermissions, hooks, ask };
 }
 
-test("a waiting hook is let go when somebody wants to be asked in the terminal, and stays there", async () => {
+test("a waiting hook is released when questions go to the terminal, and stays released", async () => {
   const { pendingPermissions, hooks, ask } = await setUp();
   const { hook, asked, permissionId } = await ask();
   pendingPermissions.update([asked]);

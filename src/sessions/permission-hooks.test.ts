@@ -21,7 +21,7 @@ let lonelySince = 0;
 beforeAll(async () => {
   const folder = makeTestFolder("lonely");
   lonelySince = performance.now();
-  lonely = callPermissionHook(folder, { socketPath: join(folder, "nobody.sock"), input: {} });
+  lonely = callPermissionHook(folder, { socketPath: join(folder, "none.sock"), input: {} });
   return async () => {
     lonely?.end();
     await rm(folder, { recursive: true, force: true });
@@ -61,7 +61,7 @@ async function waitingHook(hooks: PermissionHooks, folder: string, input: unknow
   return { hook, permissionId };
 }
 
-/** Somebody who connects and says this; resolves with all that was answered when the connection has ended. */
+/** Connects and sends this; resolves with the whole answer when the connection has ended. */
 function say(socketPath: string, words: string | Buffer): { socket: Socket; heard: Promise<string> } {
   const socket = connect(socketPath);
   let text = "";
@@ -188,7 +188,7 @@ test("who only listens takes no decision away from the hook, and listeners are f
   expect(await hook.said).toContain('"allow"');
 }, 20_000);
 
-test("connections that say nothing, or ask for what nobody asked, end soon and are few", async () => {
+test("connections that send nothing, or an unknown permission, end soon and are few", async () => {
   const folder = await makeTempFolder();
   const hooks = await open(folder, hurried);
   expect(await say(hooks.socketPath, "").heard).toBe("");

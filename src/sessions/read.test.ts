@@ -13,7 +13,7 @@ import type { ReadInput, SessionSummary } from "../wire/coding.ts";
 import type { LocatedSession } from "./locate.ts";
 import { untilNews } from "./read.ts";
 
-/** A clock on which no poll ever comes: only what the kernel tells counts. */
+/** A clock on which no poll ever comes: only the kernel's notifications count. */
 const withoutPolls: Clock = {
   ...systemClock,
   after: (delayMs, callback) => (delayMs >= 500 ? () => undefined : systemClock.after(delayMs, callback)),
@@ -44,7 +44,7 @@ interface Wait {
   /** Until when; ten seconds, unless the test gives less. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
-  /** Happens when it has looked and waits; `looks` tells how often it has looked by now. */
+  /** Happens when it has looked and waits; `looks` counts its looks. */
   readonly meanwhile?: (looks: () => number) => Promise<void>;
 }
 
@@ -83,7 +83,7 @@ async function news(input: Partial<ReadInput> = {}, wait: Wait = {}): Promise<bo
   return !signal.aborted;
 }
 
-test("growth of the last turn, a new turn and its end are each told by the file alone", async () => {
+test("growth of the last turn, a new turn and its end are each seen in the file alone", async () => {
   for (const text of [says("more"), says("the end", "end_turn"), prompt("two"), says("first words")]) {
     expect(await news({}, { meanwhile: () => appendFile(path, text) })).toBe(true);
   }
@@ -113,7 +113,7 @@ test("a turn after the one that was asked for is there at once, an open one is w
   expect(await news({ after: 0 })).toBe(true);
 });
 
-test("what no file tells is seen at the next look", async () => {
+test("a change that no file shows is seen at the next look", async () => {
   const meanwhile = async () => {
     summary = { status: "running", owner: "external" };
   };

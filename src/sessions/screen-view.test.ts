@@ -191,7 +191,7 @@ describe("a screen without a composer", () => {
     expect((await follow(5_000, stood)).activity, "it stands until it changes").toBe("needs_attention");
   });
 
-  test("stands beside a program that the agent started and that computes for ever", async () => {
+  test("stands while a program that the agent started computes forever", async () => {
     const { screen, process, follow } = watch();
     screen.lines = ["Agent 1.0"];
     process.childComputes = true;
@@ -241,7 +241,7 @@ describe("a screen without a composer", () => {
 test.each([
   ["a program that it started, such as a hook", ["/bin/sh", "-c", "while :; do :; done & wait"]],
   [
-    "a thread of its own",
+    "one of its threads",
     [
       process.execPath,
       "-e",

@@ -11,7 +11,7 @@ import {
 } from "../../test/support/told-session.ts";
 import { initialActivity } from "./activity.ts";
 
-test("a session's life is told step by step, and nothing twice", async () => {
+test("a session's life is published step by step, and nothing twice", async () => {
   const all = setUpTold();
   const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
@@ -56,7 +56,7 @@ test("two turns that ended between two looks are two", async () => {
   expect(all.kinds().filter((kind) => kind === "session.turn_ended")).toHaveLength(2);
 });
 
-test("after a restart, reports that were told already are passed over, and what came meanwhile is told", async () => {
+test("after a restart, reports that were published are skipped, and newer ones are published", async () => {
   const { memos, at } = await inTurn();
   const all = setUpTold(memos);
   const publisher = all.events.publisherFor(all.session, "found");
@@ -75,7 +75,7 @@ test("after a restart, reports that were told already are passed over, and what 
   expect(all.kinds()).toEqual(["session.activity working", "session.turn_ended", "session.activity idle"]);
 });
 
-test("a second restart tells nothing of what the first has told", async () => {
+test("a second restart repeats nothing", async () => {
   const { memos, at } = await inTurn();
   for (const expected of [["session.turn_ended", "session.activity idle"], []]) {
     const all = setUpTold(memos);
@@ -89,7 +89,7 @@ test("a second restart tells nothing of what the first has told", async () => {
   }
 });
 
-test("an end that the transcript told first is not told again by the report that came late", async () => {
+test("an end that the transcript showed first is not published again by a late report", async () => {
   const { memos, at } = await inTurn();
   for (const late of [false, true]) {
     const all = setUpTold(memos);
@@ -108,7 +108,7 @@ test("an end that the transcript told first is not told again by the report that
   }
 });
 
-test("a turn that was told to run and was ended by no report is told as ended, unless the transcript says it goes on", async () => {
+test("a turn that was published as running and has no reported end is published as ended, unless the transcript shows it running", async () => {
   for (const [kind, expected] of [
     ["ended", ["session.turn_ended", "session.activity idle"]],
     ["open", ["session.activity idle"]],
@@ -123,11 +123,13 @@ test("a turn that was told to run and was ended by no report is told as ended, u
     expect(all.kinds()).toEqual(expected);
     all.session.transcriptSummary = transcriptOf("ended");
     publisher.look();
-    expect(all.kinds(), "told when the transcript has its end").toEqual(kind === "open" ? ["session.turn_ended"] : []);
+    expect(all.kinds(), "published when the transcript has its end").toEqual(
+      kind === "open" ? ["session.turn_ended"] : [],
+    );
   }
 });
 
-test("a permission that is still open after a restart is not told again, a new one is", async () => {
+test("a permission that is still open after a restart is not published again, a new one is", async () => {
   const before = setUpTold();
   const first = before.events.publisherFor(before.session, "launched");
   await first.begin();
@@ -142,7 +144,7 @@ test("a permission that is still open after a restart is not told again, a new o
   expect(all.news()).toMatchObject([{ kind: "session.permission_asked", permissionId: "p2" }]);
 });
 
-test("an agent that chooses its own id is told of under it, with the stand-in named", async () => {
+test("an agent that chooses its own id is published under it, with the placeholder named", async () => {
   const all = setUpTold();
   all.session.provisional = true;
   const publisher = all.events.publisherFor(all.session, "launched");
@@ -154,7 +156,7 @@ test("an agent that chooses its own id is told of under it, with the stand-in na
   expect(all.news()).toMatchObject([{ kind: "session.created", sessionId: "own", replaces: "s1" }]);
 });
 
-test("an agent that never tells its id is told of all the same, after a while or at its end", async () => {
+test("an agent that never reports its id is published anyway, after a while or at its end", async () => {
   const waiting = setUpTold();
   waiting.session.provisional = true;
   const publisher = waiting.events.publisherFor(waiting.session, "launched");
@@ -172,7 +174,7 @@ test("an agent that never tells its id is told of all the same, after a while or
   expect(ending.kinds()).toEqual(["session.exited", "session.status"]);
 });
 
-test("a session that goes on with another ends, and the other begins where it was", async () => {
+test("a session that is continued by another ends, and the other starts where it was", async () => {
   const all = setUpTold();
   const publisher = all.events.publisherFor(all.session, "launched");
   await publisher.begin();
@@ -199,7 +201,7 @@ test("a session that is resumed runs again; it is not created again", async () =
   ]);
 });
 
-test("how a session ended that has no process any more is told at the next start, once", async () => {
+test("how a session without a process ended is published at the next start, once", async () => {
   const { memos } = await inTurn();
   const ended = recordOf({ terminalId: null, exitCode: 137, signal: "SIGKILL", transcriptPath: "/t" });
   for (const [record, expected] of [
@@ -215,7 +217,7 @@ test("how a session ended that has no process any more is told at the next start
   }
 });
 
-test("what was told of a session that nobody knows any more is forgotten", async () => {
+test("the memo of an unknown session is removed", async () => {
   const { memos } = await inTurn();
   const all = setUpTold(memos);
   await all.events.reconcile();

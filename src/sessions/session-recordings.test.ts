@@ -7,7 +7,7 @@ import { createSessionStore } from "./session-store.ts";
 const record = sessionRecord({ sessionId: "first" });
 
 describeOnBothStores("which terminals showed a session", (openStore) => {
-  test("follows launches, a change of its id, and what a terminal goes on with", async () => {
+  test("follows launches, a change of its id, and the session that a terminal continues with", async () => {
     const { db } = await openStore();
     const store = createSessionStore(db, { nodeId: "local" });
     const shown = async (sessionId: string) =>

@@ -29,7 +29,7 @@ describeOnBothStores("session records", (openStore) => {
     await store.update("provisional", { exitCode: 42, signal: null });
     await store.update("provisional", {});
     expect(await store.find("provisional")).toEqual({ ...record, exitCode: 42 });
-    expect(await store.find("nobody")).toBeNull();
+    expect(await store.find("unknown")).toBeNull();
   });
 
   test("a session that took its agent's own id is found by both ids, with its prompts and remembered requests", async () => {
@@ -91,7 +91,7 @@ describeOnBothStores("session records", (openStore) => {
     expect((await store.withTerminal()).map(({ sessionId }) => sessionId)).toEqual(["provisional"]);
   });
 
-  test("those that changed are told page by page, the earliest first, each once", async () => {
+  test("changed sessions come page by page, earliest first, each once", async () => {
     const store = createSessionStore((await openStore()).db, { nodeId: "local" });
     const at = (sessionId: string, updatedAt: number, terminalId: string | null = null) =>
       store.insert({ ...record, sessionId, updatedAt, terminalId, launchId: null });

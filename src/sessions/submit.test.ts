@@ -80,7 +80,7 @@ test("Enter that shows as a new line is pressed once more, until what was typed 
   expect(await taken()).toEqual(["/compress \n\n"]);
 });
 
-test("what stays in the composer is told, and taken out of it", async () => {
+test("text that stays in the composer is reported and removed", async () => {
   const { end, taken, deps, terminal } = await deliver("two\nlines", { newLines: 100, clock: createFastClock() });
   expect(end).toBe("held");
   await clearComposer(deps, terminal, { text: "something else" });

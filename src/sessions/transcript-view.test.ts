@@ -42,7 +42,7 @@ test("a turn that failed says what it needs", () => {
   expect(look({ kind: "failed", message: "no" })).toEqual([{ kind: "turn_failed", message: "no" }]);
 });
 
-test("where a state file tells, the transcript says nothing of a turn's end, but confirms a prompt", () => {
+test("with a state file, the transcript does not end turns, but confirms prompts", () => {
   expect(look({ kind: "ended" }, { stateReports: true })).toEqual([]);
   expect(look({ kind: "open" }, { stateReports: true, activity: idle })).toEqual([]);
   expect(look({ kind: "open" }, { stateReports: true, activity: idle, promptTaken: "hi" })).toEqual([
