@@ -30,7 +30,7 @@ function counter() {
       const seen = calls;
       while (calls === seen) {
         const left = withinMs - (performance.now() - began);
-        if (left <= 0) throw new Error(`nothing was told within ${withinMs} ms`);
+        if (left <= 0) throw new Error(`nothing was reported within ${withinMs} ms`);
         await new Promise<void>((resolve) => {
           wake = resolve;
           setTimeout(resolve, left);
@@ -44,24 +44,24 @@ function counter() {
 const within = 1_000;
 
 describe("a watched file", () => {
-  test("that grows is told, usually within 100 ms", async () => {
+  test("that grows is reported, usually within 100 ms", async () => {
     const path = join(folder, "t.jsonl");
     await writeFile(path, "");
-    const told = counter();
-    watch.add(path, told.listener);
+    const changes = counter();
+    watch.add(path, changes.listener);
     const times: number[] = [];
     for (let n = 0; n < 9; n++) {
-      const next = told.next(within);
+      const next = changes.next(within);
       await appendFile(path, "line\n");
       times.push(await next);
     }
     expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(100);
   });
 
-  test("that appears, is replaced and goes is told each time", async () => {
+  test("that appears, is replaced and is removed is reported each time", async () => {
     const path = join(folder, "t.jsonl");
-    const told = counter();
-    watch.add(path, told.listener);
+    const changes = counter();
+    watch.add(path, changes.listener);
     for (const step of [
       () => writeFile(path, "a"),
       async () => {
@@ -70,44 +70,44 @@ describe("a watched file", () => {
       },
       () => rm(path),
     ]) {
-      const next = told.next(within);
+      const next = changes.next(within);
       await step();
       await next;
     }
   });
 
-  test("whose folder does not exist yet is told when it appears, and from then on", async () => {
+  test("whose folder does not exist yet is reported when it appears, and from then on", async () => {
     const path = join(folder, "not", "yet", "t.jsonl");
-    const told = counter();
-    watch.add(path, told.listener);
-    const next = told.next(within + 500);
+    const changes = counter();
+    watch.add(path, changes.listener);
+    const next = changes.next(within + 500);
     await mkdir(join(folder, "not", "yet"), { recursive: true });
     await writeFile(path, "a");
     await next;
-    const again = told.next(within);
+    const again = changes.next(within);
     await appendFile(path, "b");
     await again;
   });
 
-  test("whose folder was removed and made again is told", async () => {
+  test("whose folder was removed and created again is reported", async () => {
     const path = join(folder, "sub", "t.jsonl");
     await mkdir(join(folder, "sub"));
     await writeFile(path, "a");
-    const told = counter();
-    watch.add(path, told.listener);
-    const gone = told.next(within);
+    const changes = counter();
+    watch.add(path, changes.listener);
+    const gone = changes.next(within);
     await rm(join(folder, "sub"), { recursive: true });
     await gone;
     await mkdir(join(folder, "sub"));
-    const back = told.next(within + 500);
+    const back = changes.next(within + 500);
     await writeFile(path, "b");
     await back;
-    const again = told.next(within);
+    const again = changes.next(within);
     await appendFile(path, "c");
     expect(await again).toBeLessThan(400); // by the kernel again, not by the poll
   });
 
-  test("is told to each listener until it unsubscribes, and changes of its neighbours are not told", async () => {
+  test("is reported to each listener until it unsubscribes, and changes of its neighbors are not", async () => {
     const path = join(folder, "t.jsonl");
     await writeFile(path, "");
     const one = counter();
@@ -126,35 +126,35 @@ describe("a watched file", () => {
     expect([one.calls(), two.calls()]).toEqual([1, 2]);
   });
 
-  test("is not told after close, and nothing keeps the process alive", async () => {
+  test("is not reported after close, and nothing keeps the process alive", async () => {
     const path = join(folder, "t.jsonl");
     await writeFile(path, "");
-    const told = counter();
-    watch.add(path, told.listener);
+    const changes = counter();
+    watch.add(path, changes.listener);
     await watch.close();
     await watch.close();
-    watch.add(path, told.listener);
+    watch.add(path, changes.listener);
     await appendFile(path, "a");
     await systemClock.sleep(700);
-    expect(told.calls()).toBe(0);
+    expect(changes.calls()).toBe(0);
   });
 
-  test("is found by the poll alone where the kernel tells nothing", async () => {
+  test("is found by the poll alone when the kernel reports nothing", async () => {
     let polls: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,
       after(delayMs, callback) {
         if (delayMs >= 100) polls.push(callback);
-        return () => undefined; // bursts are never told: only the poll is left
+        return () => undefined; // bursts are never reported: only the poll is left
       },
     };
     const polled = createFileWatch({ clock, log: silentLog });
     onTestFinished(() => polled.close());
     const path = join(folder, "t.jsonl");
-    const told = counter();
-    polled.add(path, told.listener);
+    const changes = counter();
+    polled.add(path, changes.listener);
     await writeFile(path, "a");
-    const next = told.next(within);
+    const next = changes.next(within);
     const due = polls;
     polls = [];
     for (const poll of due) poll();

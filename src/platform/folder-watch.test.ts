@@ -23,7 +23,7 @@ async function watchFolders(maxFolders?: number): Promise<{
   return { root, watch, changed };
 }
 
-test("a file that appears, grows or goes is told by its path", async () => {
+test("a file that appears, grows or is removed is reported by its path", async () => {
   const { root, watch, changed } = await watchFolders();
   const path = join(root, "a.jsonl");
   watch.add(root);
@@ -78,7 +78,7 @@ test("of more folders than allowed the rest is not watched, and it says so", asy
   expect(watch.isComplete()).toBe(false);
 });
 
-test("after the end nothing is told", async () => {
+test("after the end nothing is reported", async () => {
   const { root, watch, changed } = await watchFolders();
   watch.add(root);
   watch.close();

@@ -33,11 +33,7 @@ export interface GitResult {
 }
 
 /** Runs git by argv. */
-export interface Git {
-  run(args: readonly string[], options: GitOptions): Promise<GitResult>;
-  /** The same. @throws GitError unless the exit code is 0 */
-  must(args: readonly string[], options: GitOptions): Promise<Buffer>;
-}
+export type Git = ReturnType<typeof createGit>;
 
 export class GitError extends Error {
   readonly result: GitResult;
@@ -90,7 +86,7 @@ export function createGit({
 }: {
   readonly pathVariable: string;
   readonly marker: EnvironmentMarker;
-}): Git {
+}) {
   let found: Promise<string | null> | null = null;
 
   async function run(args: readonly string[], options: GitOptions): Promise<GitResult> {
@@ -106,7 +102,8 @@ export function createGit({
 
   return {
     run,
-    async must(args, options) {
+    /** The same. @throws GitError unless the exit code is 0 */
+    async must(args: readonly string[], options: GitOptions): Promise<Buffer> {
       const result = await run(args, options);
       if (result.exitCode !== 0) throw new GitError(args, result);
       return result.stdout;

@@ -4,12 +4,7 @@ import type { Git, GitPlace } from "./git-command.ts";
 import { readSmallFile } from "./regular-file.ts";
 
 /** A temporary git dir on the objects of a repository. */
-export interface GitScratch {
-  readonly folder: string;
-  /** With a separate index, which is empty at first. */
-  at(workTree: string): GitPlace & { readonly indexFile: string };
-  close(): Promise<void>;
-}
+export type GitScratch = Awaited<ReturnType<typeof createGitScratch>>;
 
 /** Settings that describe a repository's files and name no program. */
 const lookSettings =
@@ -25,7 +20,7 @@ const maxRulesBytes = 1024 * 1024;
 export async function createGitScratch(
   git: Git,
   { commonDir, folder, raw = false }: { readonly commonDir: string; readonly folder: string; readonly raw?: boolean },
-): Promise<GitScratch> {
+) {
   const close = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
     await fill(git, { commonDir, folder, raw });
@@ -35,7 +30,8 @@ export async function createGitScratch(
   }
   return {
     folder,
-    at: (workTree) => ({
+    /** With a separate index, which is empty at first. */
+    at: (workTree: string): GitPlace & { readonly indexFile: string } => ({
       gitDir: folder,
       workTree,
       indexFile: join(folder, "index"),

@@ -124,7 +124,7 @@ test("a name is looked up once and that address is used: it cannot lead elsewher
   expect(looks).toBe(1);
 });
 
-test("a redirect is refused, and nobody follows it", async () => {
+test("a redirect is refused and not followed", async () => {
   let requests = 0;
   const port = await listen((_request, response) => {
     requests += 1;

@@ -22,7 +22,7 @@ async function folderWithMode(mode: number): Promise<void> {
 }
 
 describe("the state folder", () => {
-  test("is made, and one that others may enter is closed to them", async () => {
+  test("is created, and one that others can enter becomes private", async () => {
     await makeStateFolder(join(path, "a", "deep"));
     expect(await modeOf(join(path, "a"))).toBe("700");
     expect(await modeOf(join(path, "a", "deep"))).toBe("700");
@@ -41,7 +41,7 @@ describe("the state folder", () => {
     );
   }
 
-  test("is refused, with what to do, where it cannot be", async () => {
+  test("is refused, with the next step, where it cannot be created", async () => {
     await folderWithMode(0o755);
     await writeFile(join(path, "file"), "");
     await symlink("nowhere", join(path, "link"));
@@ -62,7 +62,7 @@ describe("the state folder", () => {
     expect(await modeOf(path)).toBe("755");
   });
 
-  test.runIf(process.platform === "linux")("is refused at once where nothing is ever made", async () => {
+  test.runIf(process.platform === "linux")("is refused at once where nothing can be created", async () => {
     expect(await refusal("/proc/x/y")).toMatch(/^Cannot use \/proc\/x\/y as the state folder: .*ENOENT/);
     expect(await errorCode(makeRunFolder("/proc/x/run"))).toBe("state_folder_unusable");
   });
@@ -78,7 +78,7 @@ describe("the folder of the sockets", () => {
     expect(await modeOf(path)).toBe("700");
   });
 
-  test("is not made by who only looks for a gateway", async () => {
+  test("is not created by a check for a gateway", async () => {
     await requireOwnRunFolder(join(path, "run"));
     await expect(stat(path)).rejects.toThrow("ENOENT");
     await folderWithMode(0o777);
@@ -101,7 +101,7 @@ describe("the folder of the sockets", () => {
 
   const root = process.geteuid?.() === 0;
   test.skipIf(!root)(
-    `is refused when it belongs to somebody else${root ? "" : " (skipped: only root can give a folder away)"}`,
+    `is refused when it belongs to another user${root ? "" : " (skipped: only root can give a folder away)"}`,
     async () => {
       await folderWithMode(0o700);
       await lchown(path, 65_534, 65_534);

@@ -26,7 +26,7 @@ import {
 
 const linuxOnly = test.runIf(process.platform === "linux");
 
-/** A Node process in a group of its own that prints one line when it is ready. */
+/** A Node process in a separate group that prints one line when it is ready. */
 async function start(
   script: string,
   env: Readonly<Record<string, string>> = {},
@@ -77,7 +77,7 @@ linuxOnly("a zombie is not alive", async () => {
   sendSignal(pid, "SIGKILL");
 });
 
-test("ending a group asks first and does not kill what leaves by itself", async () => {
+test("ending a group sends SIGTERM first and does not kill processes that exit", async () => {
   const { child, pid } = await start(
     `process.on("SIGTERM", () => setTimeout(() => process.exit(7), 100));process.on("SIGHUP", () => {});${ready}`,
   );
@@ -158,7 +158,7 @@ test("a process that took over the pid of a dead one is left alone", async () =>
   expect(isAlive(pid, startTime)).toBe(true);
 });
 
-test("a stopped process gets its chance to leave by itself", async () => {
+test("a stopped process can exit before it is killed", async () => {
   const { child, pid } = await start(
     `process.on("SIGHUP", () => {});process.on("SIGTERM", () => process.exit(7));${ready}`,
   );
@@ -187,7 +187,7 @@ test("a child, and a child's group, are sent a signal while they are there", asy
   }
 });
 
-test("a number that stands for no process of its own is sent nothing: our own group, everybody, the first", () => {
+test("no signal is sent to our own group, all processes or the first process", () => {
   for (const pid of [0, -0, -1, 1, Number.NaN]) expect(sendSignal(pid, "SIGCONT")).toBe(false);
   for (const pid of [0, -process.pid, Number.NaN]) expect(isRunning(pid)).toBe(false);
 });

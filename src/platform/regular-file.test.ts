@@ -18,7 +18,7 @@ test("a small file is read whole, and of a larger one it is said", async () => {
   expect(readSmallFileSync(path, 100)).toBe("too_large");
 });
 
-test("pipes, devices, folders and links to them are no files, and keep nobody waiting", async () => {
+test("pipes, devices, folders and links to them are not files, and never block", async () => {
   const folder = await makeTempFolder();
   const at = (name: string): string => join(folder, name);
   execFileSync("mkfifo", [at("pipe")]);

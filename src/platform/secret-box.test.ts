@@ -31,7 +31,7 @@ test("what a short secret is known by says nothing without the key, and is anoth
   expect(createSecretBox(randomBytes(32)).digest("BCDF-GHJK", "user code")).not.toBe(digest);
 });
 
-test("the key is made once, whoever asks at the same time, for its owner's eyes only", async () => {
+test("the key is created once, also by simultaneous callers, and only its owner can read it", async () => {
   const folder = await makeTempFolder();
   const path = join(folder, "key");
   const keys = await Promise.all(Array.from({ length: 8 }, () => loadSecretKey(path)));

@@ -24,7 +24,7 @@ test("a program runs, is seen, typed to and ended", async () => {
   expect(await client.end(spec.terminalId)).toEqual(exit);
 });
 
-test("a look tells rows and title as a snapshot does, without what paints them", async () => {
+test("a look has the rows and title of a snapshot, without its sequences", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const { terminalId } = await client.spawn(

@@ -84,7 +84,7 @@ test("a gateway of an older minor version, and one with fields from the future, 
   ]);
 });
 
-test("a gateway of another major version is told so", async () => {
+test("a gateway of another major version is refused", async () => {
   const fixture = await makeHostFixture();
   await fixture.connect();
   const answer = await sendRaw(

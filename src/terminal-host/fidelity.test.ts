@@ -4,14 +4,16 @@ import { checkMadeUp, checkRecorded, expectSameFrom, recordedNames } from "../..
 
 // The same with many more runs: test/long/terminal-fidelity.long.test.ts.
 for (const name of recordedNames) {
-  test(`whoever attaches late to ${name} has the terminal of who was there from the start`, {
+  test(`a viewer that attaches late to ${name} has the same terminal as one from the start`, {
     timeout: 60_000,
   }, async () => {
     await checkRecorded(name, { points: 8, numRuns: 1, seed: suiteSeed });
   });
 }
 
-test("whoever attaches anywhere in any output has the terminal of who saw all of it", { timeout: 60_000 }, () => {
+test("a viewer that attaches anywhere in any output has the same terminal as one that saw all of it", {
+  timeout: 60_000,
+}, () => {
   checkMadeUp({ numRuns: 150, timeLimitMs: 4_000, seed: suiteSeed });
 });
 

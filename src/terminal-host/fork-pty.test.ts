@@ -72,7 +72,7 @@ test("a directory that is replaced by a link after it was opened stays the one t
   opened.close();
 });
 
-test("a directory that was replaced by a link is refused with a code of its own, and nothing runs", async () => {
+test("a directory that was replaced by a link is refused with `dir_changed`, and nothing runs", async () => {
   const root = realpathSync(await makeTempFolder());
   const allowed = join(root, "allowed");
   mkdirSync(join(root, "other", "deeper"), { recursive: true });

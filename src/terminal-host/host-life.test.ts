@@ -175,7 +175,7 @@ test("a host whose folder was removed ends its programs and leaves, and the next
   expect(await (await fixture.connect()).list()).toHaveLength(1);
 });
 
-test("a host that is told to leave ends its programs first", async () => {
+test("a host that gets SIGTERM ends its programs first", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const program = identify((await client.spawn(specOf(["/bin/cat"]))).pid);

@@ -47,7 +47,7 @@ test("released, a terminal whose recording is not to be kept is forgotten", asyn
   expect(await client.recording(kept.terminalId)).toMatchObject({ live: false });
 });
 
-test("a host that is told to leave keeps no recording that is not to be kept", async () => {
+test("a host that gets SIGTERM keeps no recording that must not be kept", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const { kept } = await startBoth(client);

@@ -41,7 +41,7 @@ function expectMonotonic(marks: readonly Mark[]): void {
   expect(times).toEqual(times.toSorted((one, other) => one - other));
 }
 
-test("a clock that is set back costs no more marks, and time goes on in the recording", async () => {
+test("a clock that is set back costs no additional marks, and time continues in the recording", async () => {
   const { log, output, setBack, marks } = await setUp();
   await output(100);
   const before = marks();

@@ -24,7 +24,7 @@ export function maxMarksOf(segmentBytes: number): number {
   return MIN_MARKS + Math.floor((segmentBytes * SHARE) / MARK_BYTES);
 }
 
-/** Name of the marks beside the segment that begins at `startOffset`. */
+/** Name of the marks of the segment that begins at `startOffset`. */
 export function marksName(startOffset: number): string {
   return `${String(startOffset).padStart(16, "0")}.marks`;
 }

@@ -8,7 +8,7 @@ function feedAt({ maxBehindBytes = 64 * MB } = {}) {
   let now = 1_000;
   const due: { readonly at: number; readonly callback: () => void }[] = [];
   const log = { endOffset: 0 };
-  const told: number[] = [];
+  const notified: number[] = [];
   const clock = {
     now: () => now,
     after(delayMs: number, callback: () => void) {
@@ -17,11 +17,11 @@ function feedAt({ maxBehindBytes = 64 * MB } = {}) {
     },
     sleep: () => Promise.resolve(),
   };
-  const feed = createModelFeed({ log, clock, maxBehindBytes, notify: (offset) => told.push(offset) });
+  const feed = createModelFeed({ log, clock, maxBehindBytes, notify: (offset) => notified.push(offset) });
   return {
     feed,
     log,
-    told,
+    notified,
     print(bytes: number, asks = false) {
       log.endOffset += bytes;
       feed.logged(asks);
@@ -37,30 +37,30 @@ function feedAt({ maxBehindBytes = 64 * MB } = {}) {
   };
 }
 
-test("the model is told of output a moment later, once", () => {
-  const { told, print, pass } = feedAt();
+test("the model is notified of output a moment later, once", () => {
+  const { notified, print, pass } = feedAt();
   print(10);
   print(5);
-  expect(told).toEqual([]);
+  expect(notified).toEqual([]);
   pass(8);
-  expect(told).toEqual([15]);
+  expect(notified).toEqual([15]);
   pass(500);
-  expect(told).toEqual([15]);
+  expect(notified).toEqual([15]);
 });
 
 test("a burst is forwarded before the model hears of it: at the first pause", () => {
-  const { told, print, pass } = feedAt();
+  const { notified, print, pass } = feedAt();
   for (let n = 0; n < 30; n++) {
     print(64 * 1024);
     pass(1);
   }
-  expect(told).toEqual([]);
+  expect(notified).toEqual([]);
   pass(6);
-  expect(told).toEqual([30 * 64 * 1024]);
+  expect(notified).toEqual([30 * 64 * 1024]);
 });
 
-test("output that never pauses is told after a quarter of a second, and then as soon as the model is ready", () => {
-  const { feed, log, told, print, pass } = feedAt();
+test("output that never pauses is reported after a quarter of a second, and then as soon as the model is ready", () => {
+  const { feed, log, notified, print, pass } = feedAt();
   const flood = (ms: number) => {
     for (let n = 0; n < ms; n++) {
       print(1_000);
@@ -68,54 +68,54 @@ test("output that never pauses is told after a quarter of a second, and then as 
     }
   };
   flood(260);
-  expect(told).toHaveLength(1);
+  expect(notified).toHaveLength(1);
   flood(200);
-  expect(told, "it still works on the first").toHaveLength(1);
-  feed.reached(told[0] ?? 0);
+  expect(notified, "it still works on the first").toHaveLength(1);
+  feed.reached(notified[0] ?? 0);
   flood(5);
-  expect(told).toHaveLength(2);
-  expect(told[1]).toBeGreaterThan(log.endOffset - 10_000);
+  expect(notified).toHaveLength(2);
+  expect(notified[1]).toBeGreaterThan(log.endOffset - 10_000);
 });
 
-test("a burst is told when much has come, and earlier to a model that may be behind only little", () => {
+test("a burst is reported when it is large, and earlier to a model with a small bound", () => {
   for (const [maxBehindBytes, most] of [
     [64 * MB, 6 * MB],
     [2 * MB, 2 * MB],
   ] as const) {
-    const { told, print, pass } = feedAt({ maxBehindBytes });
-    for (let n = 0; n < 50 && told.length === 0; n++) {
+    const { notified, print, pass } = feedAt({ maxBehindBytes });
+    for (let n = 0; n < 50 && notified.length === 0; n++) {
       print(256 * 1024);
       pass(1);
     }
-    expect(told[0]).toBeLessThan(most);
+    expect(notified[0]).toBeLessThan(most);
   }
 });
 
 test("who waits for the screen waits for no pause", () => {
-  const { feed, told, print, pass } = feedAt();
+  const { feed, notified, print, pass } = feedAt();
   print(10);
   feed.flush();
-  expect(told).toEqual([10]);
+  expect(notified).toEqual([10]);
   feed.reached(10);
   pass(50);
-  expect(told).toEqual([10]);
+  expect(notified).toEqual([10]);
 });
 
-test("a query is told at once, also while the model works on what came before", () => {
-  const { told, print, pass } = feedAt();
+test("a query is reported at once, also while the model works on earlier output", () => {
+  const { notified, print, pass } = feedAt();
   print(10, true);
-  expect(told).toEqual([10]);
+  expect(notified).toEqual([10]);
   print(5);
   pass(50);
-  expect(told, "it still works on the first").toEqual([10]);
+  expect(notified, "it still works on the first").toEqual([10]);
   print(3, true);
-  expect(told).toEqual([10, 18]);
+  expect(notified).toEqual([10, 18]);
 });
 
-test("nothing is told after the end, and what was left is said", () => {
-  const { feed, told, print, pass } = feedAt();
+test("nothing is reported after the end, and close returns whether output was left", () => {
+  const { feed, notified, print, pass } = feedAt();
   print(10);
   expect(feed.close()).toBe(true);
   pass(200);
-  expect(told).toEqual([]);
+  expect(notified).toEqual([]);
 });

@@ -61,7 +61,7 @@ test("200 of 200 short-lived programs lose no output, every second one paused wh
   }
 });
 
-test("a program that was paused in the middle of much output goes on where it stopped", async () => {
+test("a program that was paused in the middle of much output continues where it stopped", async () => {
   const program = run(["/usr/bin/seq", "100000"]);
   for (let n = 0; n < 10; n++) {
     await systemClock.sleep(5);

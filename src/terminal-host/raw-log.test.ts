@@ -55,7 +55,7 @@ test("what was appended is read back at its offset, until the bound drops it", {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("nobody else can read it", async () => {
+test("other users cannot read it", async () => {
   const log = createRawLog(join(await makeTempFolder(), "log"), { maxBytes: 8_000, clock: systemClock, size });
   log.append(Buffer.from("secret"));
   expect(statSync(log.dir).mode & 0o777).toBe(0o700);
@@ -63,7 +63,7 @@ test("nobody else can read it", async () => {
   log.release();
 });
 
-test("a disk that takes nothing leaves a hole, and the log goes on behind it", async () => {
+test("a full disk leaves a gap, and the log continues after it", async () => {
   const dir = join(await makeTempFolder(), "log");
   const log = createRawLog(dir, { maxBytes: 16_000, clock: systemClock, size });
   expect(log.append(Buffer.from("before"))).toBe(true);

@@ -10,7 +10,7 @@ function turnsAt(start: number) {
 
 const alone = 64 * 1024;
 
-test("a flood reads little at a time while somebody waits for the answer of another terminal", () => {
+test("a flood reads little at a time while the answer of another terminal is awaited", () => {
   const { turns, pass } = turnsAt(1_000);
   expect(turns.budget(1)).toBe(alone);
   turns.awaited(2);
@@ -20,7 +20,7 @@ test("a flood reads little at a time while somebody waits for the answer of anot
   expect(turns.budget(2)).toBeLessThan(alone);
 });
 
-test("what somebody typed is answered at full speed when nobody else reads", () => {
+test("input is answered at full speed when no other terminal reads", () => {
   const { turns } = turnsAt(1_000);
   expect(turns.budget(1)).toBe(alone);
   turns.awaited(1);
@@ -29,7 +29,7 @@ test("what somebody typed is answered at full speed when nobody else reads", () 
   expect(turns.budget(1)).toBeLessThan(alone);
 });
 
-test("a flood leaves off after each turn while somebody types elsewhere, and the program that is typed to does not", () => {
+test("a flood pauses after each turn while another terminal gets input, and that terminal does not", () => {
   const { turns, pass } = turnsAt(1_000);
   expect(turns.restMs(1)).toBe(0);
   turns.awaited(2);

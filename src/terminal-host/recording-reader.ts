@@ -58,7 +58,7 @@ async function* readEvents(
   { from, before }: { readonly from: number; readonly before: number },
 ): AsyncGenerator<RecordedEvent> {
   const begin = segments.findLastIndex(({ first }) => first.at < from);
-  let told: TerminalSize | undefined;
+  let sent: TerminalSize | undefined;
   let earlier: TerminalSize | undefined;
   for (const segment of segments.slice(Math.max(0, begin))) {
     if (segment.first.at >= before) break;
@@ -69,18 +69,18 @@ async function* readEvents(
         earlier = { cols, rows };
         continue;
       }
-      if (told === undefined && earlier !== undefined) {
-        told = earlier;
+      if (sent === undefined && earlier !== undefined) {
+        sent = earlier;
         yield { at: from, ...earlier };
       }
-      if (told?.cols !== cols || told.rows !== rows) {
-        told = { cols, rows };
+      if (sent?.cols !== cols || sent.rows !== rows) {
+        sent = { cols, rows };
         yield { at, cols, rows };
       }
       if (data.byteLength > 0) yield { at, data };
     }
   }
-  if (told === undefined && earlier !== undefined) yield { at: from, ...earlier };
+  if (sent === undefined && earlier !== undefined) yield { at: from, ...earlier };
 }
 
 /** One at a time, since each takes memory and a processor. */

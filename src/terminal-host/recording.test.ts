@@ -159,7 +159,7 @@ test("a screen out of much output does not hold the thread", { timeout: 60_000 }
   expect(turns).toBeGreaterThan(10);
 });
 
-test("a screen that nobody waits for any more is given up, and so many are asked for at once and no more", async () => {
+test("an aborted screen is given up, and the number of waiting ones is bounded", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/usr/bin/seq", "400000"]);
   await client.spawn(spec);

@@ -5,7 +5,7 @@ import { isPosternError } from "../core/errors.ts";
 import { isAlive } from "../platform/processes.ts";
 import { probeTerminalHost } from "./client.ts";
 
-test("a host of another version without terminals makes way at once", async () => {
+test("a host of another version without terminals retires at once", async () => {
   const fixture = await makeHostFixture();
   const older = await fixture.connect({ version: "1.0.0" });
   const first = older.host();
@@ -15,7 +15,7 @@ test("a host of another version without terminals makes way at once", async () =
   expect(newer.host()?.pid).not.toBe(first?.pid);
 });
 
-test("one with terminals goes on with them and with new ones, and makes way when the last is let go of", async () => {
+test("one with terminals keeps them and new ones, and retires when the last is released", async () => {
   const fixture = await makeHostFixture();
   const older = await fixture.connect({ version: "1.0.0" });
   const one = await older.spawn(specOf(["/bin/cat"]));
@@ -39,7 +39,7 @@ test("one with terminals goes on with them and with new ones, and makes way when
   expect(losses, "nothing was lost with it").toEqual([]);
 });
 
-test("what is spawned at the very moment in which a host makes way is spawned once, by that host or the next", async () => {
+test("a spawn at the moment in which a host retires runs once, in that host or the next", async () => {
   for (let round = 0; round < 2; round += 1) {
     const fixture = await makeHostFixture();
     const older = await fixture.connect({ version: "1.0.0" });
@@ -54,7 +54,7 @@ test("what is spawned at the very moment in which a host makes way is spawned on
   }
 });
 
-test("a host that makes way answers what it was asked before: the end of its last terminal, which is let go of at its exit", async () => {
+test("a retiring host answers earlier requests: the end of its last terminal, which is released at its exit", async () => {
   for (let round = 0; round < 3; round += 1) {
     const fixture = await makeHostFixture();
     const older = await fixture.connect({ version: "1.0.0" });
@@ -72,7 +72,7 @@ test("a host that makes way answers what it was asked before: the end of its las
   }
 });
 
-test("whatever is asked while a host makes way is answered, by that host or the next", async () => {
+test("every request while a host retires is answered, by that host or the next", async () => {
   for (let round = 0; round < 3; round += 1) {
     const fixture = await makeHostFixture();
     const older = await fixture.connect({ version: "1.0.0" });
@@ -103,7 +103,7 @@ test("whatever is asked while a host makes way is answered, by that host or the 
   }
 });
 
-describe("who closes a host that nobody came to need", () => {
+describe("closing an unused host", () => {
   test("ends the one that it started", async () => {
     const fixture = await makeHostFixture({ idleExitMs: 60_000 });
     const client = await fixture.connect({ version: "1.0.0" });

@@ -16,7 +16,7 @@ function show(output: string | readonly string[], at = size): PaintedScreen & { 
   return { ...model.paint(), answers };
 }
 
-/** A picture painted on an empty terminal gives the same picture: whoever attaches sees what the host sees. */
+/** A screen painted on an empty terminal gives the same screen: a new viewer sees what the host sees. */
 function expectRepaints(output: string): void {
   const first = show(output);
   const second = show(first.ansi);
@@ -89,7 +89,7 @@ test("modes that decide what a viewer sees and sends are part of the picture", (
   expect(show("\x1b[?2004h\x1b[?1006h\x1bc").ansi).not.toContain("\x1b[?");
 });
 
-test("a scroll region goes on where the cursor was", () => {
+test("a scroll region continues where the cursor was", () => {
   const output = "1\r\n2\r\n3\r\n4\r\n5\r\n6\x1b[2;4r\x1b[4;1H";
   const after = "new\r\nnewer";
   expect(show([show(output).ansi, after]).lines).toEqual(show([output, after]).lines);

@@ -53,7 +53,7 @@ test("screens follow their raw logs and paint what was asked for", async () => {
   screens.close("two");
 });
 
-test("a thread that dies is replaced, its screens painted anew and no query answered twice", async () => {
+test("a thread that dies is replaced, its screens are repainted and no query is answered twice", async () => {
   const threads: Worker[] = [];
   const screens = createScreens({ clock: systemClock, log: silentLog }, () => {
     const thread = startScreenWorker();
@@ -78,7 +78,7 @@ test("a thread that dies is replaced, its screens painted anew and no query answ
   screens.close("good");
 });
 
-test("a thread is ready when it has loaded, and one that dies before keeps nobody waiting", async () => {
+test("a thread is ready when it has loaded, and one that dies earlier blocks no caller", async () => {
   const threads: Worker[] = [];
   const screens = createScreens({ clock: systemClock, log: silentLog }, () => {
     const thread = startScreenWorker();

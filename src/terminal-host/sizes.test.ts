@@ -23,7 +23,7 @@ async function sayLine(client: ConnectedTerminalHost, terminalId: string, line: 
   await waitUntil(async () => (await client.snapshot(terminalId)).lines.includes(line));
 }
 
-test("every reader hears of a new size at its place, also who attached late or goes on from before", async () => {
+test("every reader gets a new size at its place, also one that attached late or continues", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(LINES);
   const { terminalId } = spec;
@@ -68,7 +68,7 @@ test("every reader hears of a new size at its place, also who attached late or g
   }
 });
 
-test("who goes on from what the raw log has dropped gets the screen, also with a log that is too small a bound", {
+test("a reader that continues from a dropped part of the raw log gets the screen, also with a log that is too small a bound", {
   timeout: 30_000,
 }, async () => {
   const client = await (await makeHostFixture({ rawLogMaxBytes: 64 * 1024 })).connect();

@@ -13,7 +13,7 @@ interface Taker {
   reject(error: Error): void;
 }
 
-/** Attaches to a terminal over a connection of its own. @throws PosternError `terminal_gone` | `terminal_host_unavailable` */
+/** Attaches to a terminal over a separate connection. @throws PosternError `terminal_gone` | `terminal_host_unavailable` */
 export async function openTerminalStream(
   { socketPath, clock }: { readonly socketPath: string; readonly clock: Clock },
   { terminalId, from }: { readonly terminalId: string; readonly from?: number | undefined },

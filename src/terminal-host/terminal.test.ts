@@ -13,7 +13,7 @@ import { startTerminal } from "./terminal.ts";
 test("who asks for the screen waits neither for a pause in the output nor for the end of a burst", async () => {
   const spec = scriptSpec("process.stdout.write('all of it'); setInterval(() => {}, 1000)");
   const rawLogMaxBytes = 1024 * 1024;
-  const clock = createFakeClock(); // it stands: by itself the model is never told
+  const clock = createFakeClock(); // never advances, so the model is never notified
   const log = createRawLog(join(await makeTempFolder(), "log"), { maxBytes: rawLogMaxBytes, clock, size: spec });
   const screens = createScreens({ clock: systemClock, log: silentLog });
   const turns = createReadScheduler(clock);

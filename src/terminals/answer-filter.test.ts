@@ -32,7 +32,7 @@ const answers = {
   "the title": "\x1b]lvim\x1b\\",
   "the window's size": "\x1b[8;24;80t",
   "the window's pixels": "\x1b[4;600;800t",
-  "a resize told in the stream": "\x1b[48;24;80;600;800t",
+  "a resize reported in the stream": "\x1b[48;24;80;600;800t",
   "the keyboard's protocol": "\x1b[?1u",
   "the colour scheme": "\x1b[?997;1n",
   "terminal parameters": "\x1b[2;1;1;112;112;1;0x",
@@ -61,7 +61,7 @@ const keys = {
   "words and characters of all kinds": "grün 日本 👍🏽 \x03\r\t",
 };
 
-describe("what a viewer's terminal says by itself", () => {
+describe("the answers of a viewer's terminal", () => {
   test.for(Object.entries(answers))("%s is dropped", ([, answer]) => {
     expect(filtered(answer)).toBe("");
     expect(filtered(`a${answer}b`)).toBe("ab");

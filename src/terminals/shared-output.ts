@@ -43,7 +43,7 @@ export class SharedOutput {
     this.#memory = memory;
   }
 
-  /** Adds `subscriber` if it has everything that was sent so far, so that it needs no stream of its own. */
+  /** Adds `subscriber` if it has everything that was sent so far, so that it needs no separate stream. */
   join(subscriber: OutputSubscriber, size: TerminalSize): boolean {
     if (this.#stream === null || subscriber.offset < this.#offset) return false;
     this.#subscribers.add(subscriber);

@@ -13,7 +13,7 @@ describe("slow viewers", () => {
   const flood = (lines: number): SpawnSpec =>
     specOf(["/bin/sh", "-c", `stty -echo; echo ready; read go; seq ${lines}; echo the end; read go`]);
 
-  test("one that does not read is skipped, keeps nobody waiting, and ends on the right screen", {
+  test("one that does not read is skipped, delays no other, and ends on the right screen", {
     timeout: 60_000,
   }, async () => {
     const { spawn, view } = viewsOf(terminalHost());

@@ -45,7 +45,7 @@ describe("a viewer", () => {
     expect(plain.frames).toEqual([{ kind: "exit", exitCode: 3, signal: null }]);
   });
 
-  test("goes on where it was, with nothing lost and nothing twice", async () => {
+  test("continues where it was, with nothing lost or repeated", async () => {
     const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(specOf(["/bin/sh", "-c", "read go; seq 20000; read go; seq 20001 40000; read go"]));
     const first = view(id);
@@ -100,7 +100,7 @@ describe("a viewer", () => {
 });
 
 describe("drivers and observers", () => {
-  test("an observer neither types nor resizes, and is told who else is there", async () => {
+  test("an observer neither types nor resizes, and gets the other viewers", async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
     const observer = view(id, { caller: reader, size: { cols: 30, rows: 10 } });
@@ -119,7 +119,7 @@ describe("drivers and observers", () => {
     expect(observer.frames.at(-1)).toEqual({ kind: "viewers", drivers: 0, observers: 1, sizer: false });
   });
 
-  test("a size that the terminal did not take is told again with the next key", async () => {
+  test("a size that could not be applied is sent again with the next key", async () => {
     const host = terminalHost();
     let refused = 0;
     const { spawn, view } = viewsOf({
@@ -140,7 +140,7 @@ describe("drivers and observers", () => {
     await expect.poll(() => desk.size(), patience).toEqual({ cols: 40, rows: 11 });
   });
 
-  test("the terminal has the size of the driver who last did something, and all are told", async () => {
+  test("the terminal has the size of the driver that acted last, and all viewers are notified", async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
     const desk = view(id, { size: { cols: 100, rows: 30 } });
@@ -186,7 +186,7 @@ describe("drivers and observers", () => {
     expect(got).not.toContain("rgb:ffff/ffff/ffff");
   });
 
-  test("whoever looks is noted while it is there", async () => {
+  test("a viewer is noted while it is connected", async () => {
     const { spawn, view, watched } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const desk = view(id, { permissionsInTerminal: true });
@@ -242,7 +242,7 @@ describe("what is in the way", () => {
       expect(await observer.lines()).toEqual(["the last", "screen"]);
       expect(observer.frames.at(-1)).toEqual({ kind: "exit", exitCode: 129, signal: "SIGHUP" });
     }
-    // Nobody decided that the agent should go on when a driver only finds back by itself.
+    // A reconnecting driver has not decided to resume the agent.
     for (const offset of [18, undefined]) {
       const back = view(id, { continueAt: { terminalId: id, offset } });
       await expect.poll(() => back.closed()?.code, patience).toBe(1000);

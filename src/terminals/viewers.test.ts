@@ -35,7 +35,7 @@ describe("the size of a terminal with several viewers", () => {
     const all = [desktop, phone, third, ...typed];
     expect(sizeOwner(after(...all, { kind: "left", id: 2 }))?.id).toBe(3);
     expect(sizeOwner(after(...all, { kind: "left", id: 2 }, { kind: "left", id: 3 }))?.id).toBe(1);
-    expect(sizeOwner(after(desktop, phone, third, { kind: "left", id: 1 }))?.id, "nobody else did anything").toBe(2);
+    expect(sizeOwner(after(desktop, phone, third, { kind: "left", id: 1 }))?.id, "no other viewer acted").toBe(2);
     expect(sizeOwner(after(desktop, { kind: "left", id: 1 }))).toBeNull();
   });
 

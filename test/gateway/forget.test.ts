@@ -168,7 +168,7 @@ describe("a session that is forgotten", () => {
     const kept = await another();
     const [catalog, store] = files.map((file) => hold(join(world.home, file)));
     const gone = await forget(kept);
-    expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("by itself") });
+    expect(gone).toMatchObject({ pending: true, message: expect.stringContaining("in the background") });
     expect(await tracedFiles(world, other)).toEqual(files);
     catalog?.();
     await expect.poll(() => tracedFiles(world, other), patience).toEqual(["postern.db"]);
