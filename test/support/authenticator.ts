@@ -10,7 +10,7 @@ export interface Faults {
   readonly rpId?: string;
   readonly challenge?: string;
   readonly type?: string;
-  /** False: nobody touched it. */
+  /** False: not touched. */
   readonly present?: boolean;
   /** False: a finger or PIN was not asked for. */
   readonly verified?: boolean;

@@ -18,7 +18,7 @@ export interface ProtocolAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** An authorization server on a port of its own, without the gateway around it, and its owner. */
+/** An authorization server on a separate port, without the gateway, and its owner. */
 export interface TestAuthorizationServer {
   readonly oauth: OAuth;
   readonly baseUrl: string;

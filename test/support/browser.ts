@@ -8,7 +8,7 @@ import { launchHeadlessShell } from "./chromium.ts";
 import type { TestGateway } from "./gateway.ts";
 import { watchTerminals } from "./terminal-probe.ts";
 
-/** Kept for whoever wants to see them; not part of the repository. */
+/** Kept for inspection; not part of the repository. */
 const artifacts = resolve(import.meta.dirname, "../../test-artifacts");
 
 const viewports = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
@@ -42,7 +42,7 @@ export interface VisitOptions {
 
 /** Real Chromium for all tests of a file. */
 export function useBrowser(args: readonly string[] = []): {
-  /** Opens a sign-in link in a browser of its own; closed with the test. The page is the list of sessions then. */
+  /** Opens a sign-in link in a separate browser, closed with the test. The page is then the list of sessions. */
   visit(signInUrl: string, options?: VisitOptions): Promise<Visit>;
   /** A browser that is signed in nowhere. */
   stranger(options?: VisitOptions): Promise<Visit>;

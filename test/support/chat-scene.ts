@@ -53,7 +53,7 @@ export interface PlayedSessions {
   onAsk: (session: PlayedSession, prompt: string) => void;
   /** Called before a prompt is taken. */
   beforeAsk: () => Promise<void>;
-  /** Called when it was taken, before the caller is told. */
+  /** Called when it was accepted, before the caller is notified. */
   afterAsk: () => Promise<void>;
 }
 
@@ -168,7 +168,7 @@ function summaryOf({ sessionId, dir, activity, permissions, turns }: PlayedSessi
   return sessionSummary({ sessionId, dir, activity, permissions, turnCount: turns.length, title: "A session" });
 }
 
-/** A chat's side of a gateway on a store of its own, with a stand-in for Telegram and sessions that the test plays. */
+/** A chat's side of a gateway on a separate store, with a stand-in for Telegram and sessions that the test plays. */
 export interface ChatScene {
   readonly bot: FakeBotApi;
   readonly sessions: PlayedSessions;

@@ -29,7 +29,7 @@ export interface ContainerScene {
   writeSecret(name: string, text: string): Promise<void>;
   /** Boots a container as `compose.yaml` does: without privileges, its root read-only. Resolves when it listens, or has ended. */
   boot(env: Readonly<Record<string, string>>): Promise<BootedContainer>;
-  /** Runs one program in a container of its own. */
+  /** Runs one program in a separate container. */
   run(argv: readonly [string, ...string[]], env?: Readonly<Record<string, string>>): Promise<ContainedEnd>;
   close(): Promise<void>;
 }

@@ -28,7 +28,7 @@ const mark = "\u001e";
 
 /** Starts the shell. */
 export function startDocumentShell({ cwd, env }: Place): DocumentShell {
-  // A group of its own, so that nothing outlives it.
+  // A separate group, so that nothing outlives it.
   const shell = spawn("sh", [], { cwd, env, detached: true, stdio: ["pipe", "pipe", "pipe"] });
   const gone = new Promise<void>((closed) => void shell.once("close", () => closed()));
   const output = { stdout: gather(shell.stdout), stderr: gather(shell.stderr) };

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** A document of this repository, with what it tells to type. */
+/** A document of this repository, with the commands in it. */
 export interface Document {
   /** From the repository's root. */
   readonly path: string;

@@ -133,7 +133,7 @@ async function rescuedSession(home: DocumentedHome): Promise<Readonly<Record<str
   return asId(found.sessionId);
 }
 
-/** What somebody has who copied the repository: the files that documents name in it. */
+/** What a copy of the repository has: the files that documents name in it. */
 async function copyOfRepository(_home: DocumentedHome, cwd: string): Promise<void> {
   await cp(resolve(import.meta.dirname, "../../container"), join(cwd, "container"), { recursive: true });
 }

@@ -39,7 +39,7 @@ export interface DocumentedHome {
   serve(command: string, cwd: string): Promise<void>;
   /** `postern serve` with an agent that is set up, unless a gateway runs. */
   requireGateway(): Promise<void>;
-  /** Ends the gateway, and the terminals with it: then the state folder is nobody's. */
+  /** Ends the gateway and its terminals, so that nothing uses the state folder. */
   stop(): Promise<void>;
   /** Runs it in a terminal and types `keys` as soon as it shows `at`, each time or once; resolves with its exit code. */
   typeInTerminal(
@@ -142,7 +142,7 @@ export async function makeDocumentedHome(): Promise<DocumentedHome> {
             if (!at.test(fresh) || (once && hasTyped)) return;
             fresh = "";
             hasTyped = true;
-            pty.write(Buffer.from(keys)).catch(() => undefined); // it has ended, and needs no more keys
+            pty.write(Buffer.from(keys)).catch(() => undefined); // it has ended
           },
           onEnd({ exitCode }) {
             isOver = true;
@@ -205,7 +205,7 @@ async function makeRepository(dir: string): Promise<void> {
   await run("git", ["-C", dir, ...identity, "commit", "--quiet", "--message=Begin"]);
 }
 
-/** A machine of tests has no session of systemd; what is asked of one is tested beside the source. */
+/** Test machines have no systemd session; its use is tested next to the source. */
 async function plantServiceManager(dir: string): Promise<void> {
   const script = `#!/bin/sh
 case "$2" in show) printf 'LoadState=loaded\\nUnitFileState=enabled\\nActiveState=active\\nMainPID=4711\\n' ;; esac

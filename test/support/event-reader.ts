@@ -5,7 +5,7 @@ import { type SessionEvent, type StreamReset, sessionEventSchema, streamResetSch
 export interface EventReader {
   readonly events: readonly SessionEvent[];
   readonly resets: readonly StreamReset[];
-  /** The last `id` of the stream, events or not: where a client that comes back goes on. */
+  /** The last `id` of the stream, events or not: where a reconnecting client continues. */
   readonly lastId: string | null;
   /** Resolves when the stream has ended, however it did. */
   readonly ended: Promise<void>;

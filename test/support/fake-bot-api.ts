@@ -50,7 +50,7 @@ export interface FakeBotApi {
   press(from: Person, message: ShownMessage, label: string): void;
   /** Hands over whatever update a test makes up; `update_id` is set. */
   give(update: Readonly<Record<string, unknown>>): void;
-  /** Gives the same updates again, as Telegram does when it was not told that they were received. */
+  /** Sends the same updates again, as Telegram does until they are acknowledged. */
   repeatAll(): void;
   /** Decides about a request in place of the server; null lets it be. */
   intercept: (method: string, body: Record<string, unknown>) => Interception | null;

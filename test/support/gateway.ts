@@ -24,7 +24,7 @@ import { makeTestFolder } from "./test-folder.ts";
 
 const run = promisify(execFile);
 
-/** Everything one gateway needs, in a temporary folder of its own: state, both agents' state, a git repository, a model server. */
+/** Everything one gateway needs, in a temporary folder: state, both agents' state, a git repository, a model server. */
 export interface World {
   readonly root: string;
   readonly home: string;
@@ -33,7 +33,7 @@ export interface World {
   readonly modelServer: ModelServer;
   /** The gateway's environment: nothing of this machine's but PATH. */
   readonly env: Readonly<Record<string, string>>;
-  /** What its gateways know beside the built-in agents. */
+  /** Agents of its gateways besides the built-in ones. */
   readonly furtherAgents: readonly AgentTemplate[];
   /** Stops the model server, ends what still runs with this home, and removes the folder. */
   close(): Promise<void>;
@@ -104,7 +104,7 @@ async function binDirsOf(agents: WorldAgents): Promise<readonly string[]> {
   return [agents === "gemini" ? furtherBinDir : binDir];
 }
 
-/** Ends every terminal of this state folder and its host, as nothing in Postern ever does by itself. */
+/** Ends every terminal of this state folder and its host, as Postern never does on its own. */
 export async function endTerminalHost(home: string): Promise<void> {
   const socketPath = join(home, "run", "host.sock");
   if (!existsSync(socketPath)) return;
@@ -185,7 +185,7 @@ export function createApiClient(baseUrl: string, token: string | null): ApiClien
   };
 }
 
-/** Shows what a gateway complains about beside the failing test. */
+/** Shows a gateway's warnings with the failing test. */
 const troubleLog: Log = {
   ...silentLog,
   warn: (fields, message) => console.warn(message, fields),

@@ -24,7 +24,7 @@ export interface Storm {
   /** Answers by status and code. */
   readonly codes: ReadonlyMap<string, number>;
   readonly kills: ReadonlyMap<string, number>;
-  /** Asks with a prompt of its own until the gateway answers 200, or 404. */
+  /** Asks with a new prompt until the gateway answers 200, or 404. */
   ask(request: Omit<AskInput, "idempotencyKey" | "prompt">, words?: readonly string[]): Promise<StormAnswer>;
   repeat(prompt: StormPrompt): Promise<AskOutput>;
   /** Calls until a gateway answers with something else than 409 or 503. */

@@ -156,7 +156,7 @@ async function stateOf(world: World, ids: readonly string[]): Promise<unknown> {
   return state;
 }
 
-/** Everything that the memory tells a caller. */
+/** Everything that memory returns to a caller. */
 async function answersTo(logs: Logs, caller: LogsCaller, ids: readonly string[]): Promise<readonly unknown[]> {
   const found: unknown[] = [
     await logs.list(caller, {}),

@@ -19,7 +19,7 @@ export interface RawStream {
   cut(): void;
 }
 
-/** A client of the 2025 specifications that does nothing by itself. */
+/** A client of the 2025 specifications that does nothing automatically. */
 export interface RawMcpClient {
   sessionId: string | null;
   /** Sends a message and reads the answer in the background. */
@@ -32,7 +32,7 @@ export interface RawMcpClient {
   call(id: number, name: string, args?: object): Promise<RawStream>;
 }
 
-/** @param sessionId goes on with a session, also with another's */
+/** @param sessionId continues a session, also another caller's */
 export function createRawMcpClient(url: string, token: string | null, sessionId: string | null = null): RawMcpClient {
   async function send(method: string, body: unknown, more: Readonly<Record<string, string>>): Promise<RawStream> {
     const cutting = new AbortController();

@@ -31,7 +31,7 @@ export const echoTool = tool({
 /** For nobody without `coding:drive`. */
 export const driveTool = tool({ ...echoTool, name: "drive", title: "Drive", scope: "coding:drive" });
 
-/** Fails with the code that it is asked for; with none, as nobody expected. */
+/** Fails with the requested code; without one, unexpectedly. */
 export const failTool = tool({
   ...facts,
   name: "fail",
@@ -45,7 +45,7 @@ export const failTool = tool({
   },
 });
 
-/** A tool that takes as long as the test wants, and tells what became of its calls. */
+/** A tool that takes as long as the test wants, and reports what became of its calls. */
 export function slowTool() {
   const signals: AbortSignal[] = [];
   let finish = Promise.withResolvers<void>();

@@ -45,7 +45,7 @@ export interface OAuthPeer {
   readonly issuer: string;
   /** `POST /oauth/register`, RFC 7591. */
   register(metadata: Readonly<Record<string, unknown>>): Promise<FormAnswer>;
-  /** A client that registered itself; public unless told otherwise. */
+  /** A client that registered itself; public by default. */
   newClient(options?: { readonly redirectUri?: string; readonly confidential?: boolean }): Promise<TestClient>;
   /** `POST /oauth/authorize`: allows all that is asked for, unless `fields` say otherwise. */
   decide(client: TestClient, challenge: Challenge, fields?: Fields): Promise<Decision>;

@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 
 const folder = resolve(import.meta.dirname, "../fixtures/tls");
 
-/** The certificate of {@link serveDocument}, for `NODE_EXTRA_CA_CERTS` of whoever shall trust it. */
+/** The certificate of {@link serveDocument}, for `NODE_EXTRA_CA_CERTS` of processes that trust it. */
 export const testCertificatePath = join(folder, "localhost-cert.pem");
 
 /** A client's metadata document on an https server of this machine. */

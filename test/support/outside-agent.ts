@@ -6,7 +6,7 @@ import type { AgentTemplate } from "../../src/agents/template.ts";
 import { newUuid } from "../../src/core/ids.ts";
 import type { World } from "./gateway.ts";
 
-/** An agent that a person runs in a terminal of their own, beside the gateway and with the same state folder. */
+/** An agent that a person runs in a terminal outside the gateway, with the same state folder. */
 export interface OutsideAgent {
   readonly pid: number;
   /** Null until the agent has chosen its own. */
@@ -17,7 +17,7 @@ export interface OutsideAgent {
   close(): Promise<void>;
 }
 
-/** Starts it as its template plans it, but for the hooks: nothing tells the gateway. */
+/** Starts it as its template plans it, without hooks, so that nothing is reported to the gateway. */
 export async function startOutside(
   world: World,
   { template, binary }: { readonly template: AgentTemplate; readonly binary: string },

@@ -21,7 +21,7 @@ export interface PackagedPostern {
   serve(env: Readonly<Record<string, string>>, options?: { readonly port: number }): Promise<ServingProcess>;
 }
 
-/** What a person must have beside Postern. No compiler and no Python are among them. */
+/** What a person needs besides Postern: no compiler, no Python. */
 const programs = ["sh", "git"] as const;
 
 /**

@@ -12,7 +12,7 @@ export function playSituations(situations: Readonly<Record<string, readonly Situ
   const used = useGateway({
     agents: true,
     env: {
-      // A subscription's token: only with one does Claude Code tell when a limit is reset.
+      // Claude Code reports when a limit is reset only with a subscription's token.
       ANTHROPIC_API_KEY: "",
       CLAUDE_CODE_OAUTH_TOKEN: "sk-ant-oat01-scripted-000000000000000000000000",
       CLAUDE_CODE_MAX_RETRIES: "2",

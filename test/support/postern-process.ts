@@ -19,7 +19,7 @@ export interface FinishedProcess {
   readonly stderr: string;
 }
 
-/** The environment of a `postern` of its own: a state folder, and nothing of the caller's but what a program needs to run. */
+/** The environment of a separate `postern`: a state folder, and only those variables of the caller that a program needs. */
 export function posternEnvironment(home: string, more: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     PATH: process.env["PATH"] ?? "",
@@ -31,7 +31,7 @@ export function posternEnvironment(home: string, more: Readonly<Record<string, s
   };
 }
 
-/** Runs `postern` to its end, in a process of its own. */
+/** Runs `postern` to its end in a separate process. */
 export function runPostern(
   argv: readonly string[],
   options: {

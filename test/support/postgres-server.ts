@@ -10,9 +10,9 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { makeTestFolder } from "./test-folder.ts";
 
-/** A PostgreSQL of its own on a free port of the loopback. */
+/** A separate PostgreSQL on a free loopback port. */
 export interface PostgresServer {
-  /** Makes an empty database, or a copy of one that nobody is connected to, and returns its URL. */
+  /** Makes an empty database, or a copy of one without connections, and returns its URL. */
   createDatabase(template?: string): Promise<string>;
   /** Stops every process of the server, which then takes connections and answers nothing. */
   pause(): Promise<void>;
@@ -151,7 +151,7 @@ async function nativeFolder(root: string, identity: { readonly uid?: number; rea
       cause,
     });
   }
-  // npm may be told to run no install scripts; this one only makes the links between versions of a library.
+  // npm may be configured to run no install scripts; this one only makes the links between versions of a library.
   await runFile(process.execPath, [join(dirname(installed), "scripts", "hydrate-symlinks.js")], {
     cwd: dirname(installed),
   });

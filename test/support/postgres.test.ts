@@ -20,7 +20,7 @@ test("each database is empty and its own", async () => {
   expect(await tablesOf(second)).toEqual([]);
 });
 
-test("each store has the tables, and rows of its own", async () => {
+test("each store has the tables, and its own rows", async () => {
   const [first, second] = await Promise.all([createTestStoreUrl(), createTestStoreUrl()]);
   const tables = await tablesOf(first, "INSERT INTO kysely_migration VALUES ('9999-mine', '')");
   expect(tables).toContainEqual({ tablename: "accounts" });

@@ -9,7 +9,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Sends exactly these lines (and `body`) and reads until the server closes: no client in between that would mend them. */
+/** Sends exactly these lines (and `body`) and reads until the server closes: no client in between that would correct them. */
 export async function rawRequest(
   to: NetConnectOpts,
   lines: readonly string[],

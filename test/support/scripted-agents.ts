@@ -9,7 +9,7 @@ export interface ScriptedMachine {
   readonly root: string;
   /** A folder for PATH. */
   readonly bin: string;
-  /** As if somebody had logged in. */
+  /** As after a login. */
   logIn(name: "claude" | "codex"): Promise<void>;
   /** Content of a file in the root; empty when there is none. */
   fileText(name: string): Promise<string>;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createSecretBox, type SecretBox } from "../../src/platform/secret-box.ts";
 
-/** A box with a key of its own: what it seals opens in this process only. */
+/** A box with a random key: its secrets open in this process only. */
 export function newSecretBox(): SecretBox {
   return createSecretBox(randomBytes(32));
 }

@@ -8,7 +8,7 @@ import { withBundles } from "./with-bundles.ts";
 /** `postern serve`, with the scripted agent. */
 const scriptedServer = join(import.meta.dirname, "../scripted-agent/serve.ts");
 
-/** A gateway in a process of its own, which a test may kill. */
+/** A gateway in a separate process, which a test can kill. */
 export interface ServingGateway {
   readonly server: ServingProcess;
   readonly token: string;
@@ -32,7 +32,7 @@ export async function serveWorld(
   return { server, token, api: createApiClient(server.url, token) };
 }
 
-/** Waits until the hooks of this world's agents have told this so often, whether or not a gateway runs. */
+/** Waits until the hooks of this world's agents have reported this so often, whether or not a gateway runs. */
 export async function untilReported(
   world: World,
   hook: "UserPromptSubmit" | "Stop",

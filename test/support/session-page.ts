@@ -14,7 +14,7 @@ export async function expectOnTerminal(page: Page, text: string | RegExp): Promi
   await expect.poll(() => terminalText(page), patience).toMatch(text);
 }
 
-/** Waits until this stands among the turns beside the terminal. */
+/** Waits until the conversation next to the terminal shows this. */
 export async function expectTurn(page: Page, text: string): Promise<void> {
   await page.getByRole("log").getByText(text).last().waitFor({ timeout: patience.timeout });
 }

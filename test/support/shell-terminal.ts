@@ -34,7 +34,7 @@ export interface ShellTerminal {
 }
 
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
-// The command takes the shell's place in a child of its own, whose id is known that way.
+// The command replaces a child of the shell, so that its pid is known.
 const script = `stty -g >"$0/before"; echo "shell says hello"
 (echo "$(exec sh -c 'echo $PPID')" >"$0/pid"; exec "$@"); code=$?
 stty -g >"$0/after"; echo "$code" >"$0/code"; echo "shell goes on"; exec cat`;

@@ -58,7 +58,7 @@ export interface Stage {
   readonly host: TerminalHostClient;
 }
 
-/** The terminal host of this world, beside the gateway. */
+/** The terminal host of this world, next to the gateway. */
 export function hostOf(world: World): Promise<TerminalHostClient> {
   return connectTerminalHost({
     socketPath: join(world.home, "run", "host.sock"),
@@ -71,7 +71,7 @@ export function hostOf(world: World): Promise<TerminalHostClient> {
 const patience = { timeoutMs: 40_000, intervalMs: 120 };
 const pasteToEnterMs = 150;
 
-/** Plays one situation in a session of its own. */
+/** Plays one situation in a separate session. */
 export async function play(stage: Stage, situation: Situation, word: string): Promise<void> {
   const player = new Player(stage, situation.title, word);
   await player.play(situation.steps);

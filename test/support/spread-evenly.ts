@@ -13,8 +13,8 @@ const usualSeconds: Readonly<Record<string, number>> = { unit: 2, gateway: 3, e2
 const blockSeconds: Readonly<Record<string, number>> = { unit: 90, gateway: 90, e2e: 300 };
 
 /**
- * Gives each worker, at any time of the run, a mixture of all projects: what computes runs beside what waits for agents, and
- * seldom two browsers beside each other. The longest files of each project come first, so that no worker is alone at the end.
+ * Gives each worker, at any time of the run, a mixture of all projects: what computes runs next to what waits for agents, and
+ * seldom two browsers at once. The longest files of each project come first, so that no worker is alone at the end.
  */
 export class SpreadEvenly extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

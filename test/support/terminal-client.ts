@@ -22,7 +22,7 @@ export interface TerminalClientOptions {
   readonly size?: { readonly cols: number; readonly rows: number };
 }
 
-/** A client with a terminal of its own, as a page has one. */
+/** A client with a terminal, as a page has one. */
 export interface TerminalClient {
   readonly ws: WebSocket;
   /** Control frames of the subprotocol, and the exit frame. */
@@ -52,7 +52,7 @@ export function openTerminal(options: TerminalClientOptions): TerminalClient {
   const texts: string[] = [];
   let output: Buffer[] = [];
   let offset = 0;
-  ws.on("error", () => undefined); // `close` tells
+  ws.on("error", () => undefined); // `close` follows
   ws.on("message", (data, isBinary) => {
     if (!(data instanceof Buffer)) return;
     if (isBinary) return onBinary(data);

@@ -14,7 +14,7 @@ interface Seen {
   left: boolean;
 }
 
-/** The socket's face on a real server, with viewers that only note what they are told. */
+/** The socket's route on a real server, with viewers that only record their calls. */
 export async function startTerminalSocket(config: Partial<HttpConfig> = {}, clock: Clock = systemClock) {
   const viewers: Seen[] = [];
   const view = (request: ViewRequest, _caller: unknown, link: ViewerLink): Viewer => {

@@ -10,7 +10,7 @@ import type { TranscriptRow } from "../../src/catalog/catalog-tables.ts";
 import { silentLog } from "../../src/core/log.ts";
 import type { TestStore } from "./database.ts";
 
-/** Where the catalog of a test's store lies: beside it. */
+/** The catalog of a test's store is next to it. */
 export function catalogPlaceOf({ place }: Pick<TestStore, "place">): CatalogPlace {
   return { url: place.url, path: join(dirname(place.path), "catalog.db"), storePath: place.path };
 }

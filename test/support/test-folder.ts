@@ -59,7 +59,7 @@ function realPath(path: string): string | null {
 }
 
 /**
- * A folder that nobody else can write to or list. Others can pass through it: as root, PostgreSQL runs as another user. Anyone can create
+ * A folder that other users can neither write to nor list. Others can pass through it: as root, PostgreSQL runs as another user. Anyone can create
  * a folder in /var/tmp, so one that exists must be this user's.
  */
 function privateFolder(path: string): string {

@@ -7,7 +7,7 @@ import { createServer } from "node:tls";
 
 const folder = resolve(import.meta.dirname, "../fixtures/tls");
 
-/** https in front of a gateway, with a certificate that nobody trusts; bytes pass as they are. */
+/** https in front of a gateway, with an untrusted certificate; bytes pass unchanged. */
 export interface TlsFront {
   /** `https://localhost:<port>` */
   readonly url: string;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
-/** An authorization server of somebody else's, which a gateway may be told to trust. */
+/** A foreign authorization server, which a gateway can be configured to trust. */
 export interface TokenIssuer {
   /** Goes into a gateway's configuration: its tokens for `sub` are the owner's, and may do this. */
   readonly config: Readonly<Record<string, unknown>>;

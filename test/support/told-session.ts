@@ -9,7 +9,7 @@ import { createFakeClock } from "./fake-clock.ts";
 import { sessionRecord } from "./session-record.ts";
 import { summaryWith } from "./transcript-summary.ts";
 
-/** The time of all that is told here. */
+/** The time of all events here. */
 export const clock = createFakeClock();
 
 /** The record of a session that was just made. */
@@ -64,7 +64,7 @@ export function setUpTold(memos = new Map<string, string>()) {
     transcriptSummary: null,
     provisional: false,
   };
-  /** What was told since the last call. */
+  /** The events since the last call. */
   const news = (): readonly NewSessionEvent[] => told.splice(0);
   const kinds = (): readonly string[] =>
     news().map((event) => (event.kind === "session.activity" ? `${event.kind} ${event.activity}` : event.kind));
@@ -87,7 +87,7 @@ export function transcriptOf(kind: "open" | "ended"): TranscriptSummary {
   return summaryWith({ turnCount: 2, turnLines: 2, lastTurn: { kind } });
 }
 
-/** A session whose first turn runs, told as far as that; its gateway is gone. */
+/** A session whose first turn runs, with events up to that; its gateway has ended. */
 export async function inTurn(): Promise<{ readonly memos: Map<string, string>; readonly at: number }> {
   const before = setUpTold();
   const publisher = before.events.publisherFor(before.session, "launched");

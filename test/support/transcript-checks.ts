@@ -96,7 +96,7 @@ export async function checkGrowth(format: FormatName, effort: Effort): Promise<v
       expect(skippedLines).toBeGreaterThanOrEqual(whole.summary.skippedLines);
       expect(skippedLines).toBeLessThanOrEqual(splitLines(bytes).length);
       expect(grown).toEqual({ ...whole, summary: { ...whole.summary, skippedLines } });
-      // A rollout of Codex may take back what only its oldest form had told.
+      // A rollout of Codex may omit what only its oldest form contained.
       if (format === "claude") for (const turn of seen) expect(whole.turns[turn.index]).toEqual(turn);
     }),
     parameters(effort),

@@ -15,7 +15,7 @@ interface Frame {
 
 /** A viewer's connection in memory, with a terminal at its end. Its far end can stop reading. */
 export interface MemoryLink extends ViewerLink {
-  /** To be told when the connection has sent all. */
+  /** To be notified when the connection has sent everything. */
   viewer: Viewer | null;
   readonly frames: readonly ServerFrame[];
   /** Text frames that were no control frames. */

@@ -162,7 +162,7 @@ export function createViewerTerminal(size: TerminalSize): ViewerTerminal {
   };
 }
 
-/** Set in the content of a cell whose characters stand beside the row. */
+/** Set in the content of a cell whose characters are stored next to the row. */
 const COMBINED = 0x200000;
 
 function isMixed(line: InnerLine): boolean {

@@ -12,7 +12,7 @@ export interface ReceivedRequest {
 /** What a receiver answers; null answers nothing, ever. */
 export type ReceiverAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } | null;
 
-/** Somebody's server for webhooks, on this machine's loopback address. */
+/** A third party's webhook server, on this machine's loopback address. */
 export interface WebhookReceiver {
   readonly url: string;
   readonly requests: readonly ReceivedRequest[];
@@ -20,7 +20,7 @@ export interface WebhookReceiver {
   answer: (request: ReceivedRequest, before: number) => ReceiverAnswer;
 }
 
-/** Starts a receiver that answers 204 until it is told otherwise; closed with the test. */
+/** Starts a receiver that answers 204 by default; closed with the test. */
 export async function startWebhookReceiver(): Promise<WebhookReceiver> {
   const requests: ReceivedRequest[] = [];
   const receiver: { answer: WebhookReceiver["answer"] } = { answer: () => ({ status: 204 }) };

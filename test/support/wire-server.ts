@@ -12,7 +12,7 @@ export interface WireServer {
   close(): void;
 }
 
-/** @param onSocket is told of each connection, and the how many-th it is */
+/** @param onSocket is called for each connection, with its number */
 export async function startWireServer(onSocket: (socket: ServerSocket, nth: number) => void): Promise<WireServer> {
   const http = createServer();
   const server = new WebSocketServer({ server: http });

@@ -112,7 +112,7 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
   };
 }
 
-/** How long each truth took to be told, for whoever wants to know. */
+/** How long each truth took to be reported. */
 export const lags: { readonly title: string; readonly what: string; readonly ms: number }[] = [];
 
 function says(read: ReadOutput, what: Expected): boolean {

@@ -3,7 +3,7 @@ import { silentLog } from "../../src/core/log.ts";
 import { openDatabase } from "../../src/storage/database.ts";
 import { createWorktrees } from "../../src/worktrees/worktrees.ts";
 
-/** For tests that kill it: makes a worktree, or closes one, in a process of its own. */
+/** For tests that kill it: creates or closes a worktree in a separate process. */
 const [task = "", storePath = "", home = "", sessionId = "", dir = "", branch = ""] = process.argv.slice(2);
 const { db } = await openDatabase({ url: null, path: storePath, log: silentLog });
 const pathVariable = process.env["PATH"] ?? "";

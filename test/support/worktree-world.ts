@@ -13,7 +13,7 @@ import { makeTestFolder } from "./test-folder.ts";
 
 const run = promisify(execFile);
 
-/** A repository beside which worktrees are made, and the room that makes them. */
+/** A repository, and the module that creates worktrees next to it. */
 export interface WorktreeWorld {
   /** Holds the repository and its siblings. */
   readonly root: string;
