@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
@@ -77,10 +78,14 @@ async function realOrNull(path: string): Promise<string | null> {
 }
 
 async function isDirectory(path: string): Promise<boolean> {
+  return (await statOrNull(path))?.isDirectory() ?? false;
+}
+
+async function statOrNull(path: string): Promise<Stats | null> {
   try {
-    return (await lstat(path)).isDirectory();
+    return await lstat(path);
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false;
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return null;
     throw error;
   }
 }
@@ -88,17 +93,7 @@ async function isDirectory(path: string): Promise<boolean> {
 /** The work tree that holds `dir` (a real path): the nearest folder upwards with a `.git` entry, or null. */
 export async function findRepositoryRoot(dir: string): Promise<string | null> {
   for (let folder = dir; ; folder = dirname(folder)) {
-    if (await exists(join(folder, ".git"))) return folder;
+    if ((await statOrNull(join(folder, ".git"))) !== null) return folder;
     if (folder === dirname(folder)) return null;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false;
-    throw error;
   }
 }

@@ -195,9 +195,10 @@ export async function openHostConnection(
       }
       return ask((id) => jsonFrame({ type: "request", id, method, params }), timeoutMs);
     },
-    async input({ ifOutputEndsAt, ...input }) {
-      const condition = hello.minor < CONDITIONAL_INPUT_MINOR ? {} : { ifOutputEndsAt };
-      const result = await ask((id) => inputFrame(id, { ...input, ...condition }), INPUT_TIMEOUT_MS);
+    async input(input) {
+      const { terminalId, data } = input;
+      const sent = hello.minor < CONDITIONAL_INPUT_MINOR ? { terminalId, data } : input;
+      const result = await ask((id) => inputFrame(id, sent), INPUT_TIMEOUT_MS);
       return !isFields(result) || booleanField(result, "written") !== false;
     },
     close: () => lose(unavailable("The connection was closed.")),
