@@ -275,7 +275,7 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
     recordings: 1,
     kept: 0,
     pending: true,
-    message: expect.stringContaining("being erased"),
+    message: expect.stringContaining("in the background"),
   });
   expect(await host.recording(two)).toBeNull();
 });

@@ -198,7 +198,7 @@ function forgottenText({
 }: Omit<ForgottenTraces, "message">): string {
   const sentences = [
     pending
-      ? "Removed. Erasing it from the files of the state folder continues in the background, at the latest after the next start."
+      ? "Removed. Erasing it from the files of the state folder continues in the background, and is done after the next start at the latest."
       : "Removed what Postern kept of the session.",
   ];
   if (kept > 0) {
