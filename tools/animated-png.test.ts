@@ -38,7 +38,7 @@ function chunksOf(bytes: Buffer): readonly { readonly type: string; readonly bod
   return found;
 }
 
-test("who knows no animations sees the first frame, pixel for pixel", () => {
+test("a viewer without animation shows the first frame, pixel for pixel", () => {
   const animation = animatedPng([
     { png: png(), forMs: 1_000 },
     { png: png({ x: 3, y: 2 }), forMs: 500 },
@@ -46,7 +46,7 @@ test("who knows no animations sees the first frame, pixel for pixel", () => {
   expect(decodePng(animation)).toEqual(decodePng(png()));
 });
 
-test("a later frame holds the rectangle that changed, and how long it stays", () => {
+test("a later frame contains the changed rectangle and its duration", () => {
   const chunks = chunksOf(
     animatedPng([
       { png: png(), forMs: 1_000 },
@@ -59,7 +59,7 @@ test("a later frame holds the rectangle that changed, and how long it stays", ()
   expect([control.readUInt16BE(20), control.readUInt16BE(22)]).toEqual([500, 1_000]);
 });
 
-test("another frame may stand for all of them, and is no part of what moves", () => {
+test("a poster frame is shown without animation, and is not part of the animation", () => {
   const frames = [
     { png: png(), forMs: 1_000 },
     { png: png({ x: 3, y: 2 }), forMs: 500 },

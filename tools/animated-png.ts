@@ -1,14 +1,14 @@
 import { crc32, deflateSync, inflateSync } from "node:zlib";
 
-/** One picture of a sequence. */
+/** One frame of an animation. */
 export interface Frame {
-  /** A PNG of 8 bits a channel, RGB or RGBA, as browsers make them. All frames have the same size. */
+  /** A PNG with 8 bits per channel, RGB or RGBA, as browsers create. All frames have the same size. */
   readonly png: Buffer;
-  /** How long it stays. */
+  /** How long the frame is shown. */
   readonly forMs: number;
 }
 
-/** What a PNG holds, each pixel `channels` bytes. */
+/** A decoded PNG; each pixel has `channels` bytes. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
@@ -26,9 +26,9 @@ interface Area {
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
- * An animated PNG. Each frame but the first holds only the rectangle that is new in it.
+ * An animated PNG. Each frame after the first contains only the rectangle that changed.
  *
- * @param poster which frame stands for all of them where nothing moves; the first when left out
+ * @param poster the frame for viewers without animation; by default the first
  * @see https://www.w3.org/TR/png-3/#apng-frame-based-animation
  */
 export function animatedPng(frames: readonly Frame[], poster = 0): Buffer {
@@ -88,7 +88,7 @@ function frameControl(sequence: number, { x, y, width, height }: Area, forMs: nu
   ]);
 }
 
-/** The smallest rectangle outside of which both are the same; one pixel when they are the same everywhere. */
+/** The smallest rectangle that contains all differences; one pixel if there are none. */
 function changedArea(before: Pixels, after: Pixels): Area {
   const { width, height, channels } = after;
   let [left, top, right, bottom] = [width, height, -1, -1];
@@ -109,7 +109,7 @@ function changedArea(before: Pixels, after: Pixels): Area {
   return { x: left, y: top, width: right - left + 1, height: bottom - top + 1 };
 }
 
-/** Each row with the filter that leaves the smallest differences, as PNG's authors advise. */
+/** Filters each row with the filter that leaves the smallest differences, as the PNG specification advises. */
 function compress({ width, channels, data }: Pixels, area: Area): Buffer {
   const rowBytes = area.width * channels;
   const rows: Buffer[] = [];
@@ -155,7 +155,7 @@ function unfilter(filtered: Buffer, { width, height, channels }: Omit<Pixels, "d
   return data;
 }
 
-/** What a filter expects at a byte, from its left, upper and upper left neighbour. */
+/** The Paeth predictor: a byte's expected value from its left, upper and upper-left neighbors. */
 function predict(filter: number, { row, above, channels }: Row, at: number): number {
   const left = row[at - channels] ?? 0;
   const up = above[at] ?? 0;

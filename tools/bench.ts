@@ -6,7 +6,7 @@ import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const folder = resolve(import.meta.dirname, "../bench");
-/** What the benchmarks share. */
+/** Files that benchmarks share. */
 const shared = ["measure.ts", "corpus.ts"];
 
 /** The names of all benchmarks. */
@@ -14,15 +14,15 @@ export const benchmarks: readonly string[] = readdirSync(folder)
   .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !shared.includes(file))
   .map((file) => file.slice(0, -3));
 
-/** How a benchmark went. */
+/** A benchmark's result. */
 interface Outcome {
   readonly name: string;
   readonly seconds: number;
-  /** Null when it measured something. */
+  /** Null if it measured something. */
   readonly failure: string | null;
 }
 
-/** Why what a benchmark printed is no measurement, or null. */
+/** Why the output is not a measurement, or null. */
 function failureOf(output: string): string | null {
   if (!/\d/.test(output)) return "printed no figure";
   return /\b(?:NaN|Infinity|undefined)\b/.test(output) ? "printed a figure that was not measured" : null;

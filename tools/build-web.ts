@@ -1,4 +1,4 @@
-// `npm run build:web [folder]`: the web application, ready to be served by a gateway, with the sizes of what a browser loads.
+// `npm run build:web [folder]`: builds the web application for a gateway, and prints the sizes that a browser loads.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -6,7 +6,7 @@ import { build } from "vite";
 import { webConfig } from "./web-config.ts";
 
 const out = resolve(process.argv[2] ?? join(import.meta.dirname, "../dist/web"));
-/** The issue's limit for what is loaded before a terminal is opened. */
+/** The limit for what is loaded before a terminal is opened. */
 const maxFirstLoadBytes = 250_000;
 
 // React's development build is two thirds larger and slower; a variable can select it (a test does).
@@ -64,7 +64,7 @@ function filesIn(dir: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1));
 }
 
-/** Says what a browser loads. Returns the first load's JavaScript in bytes, compressed with gzip, which every browser takes. */
+/** Prints what a browser loads. @returns the first load's JavaScript in bytes, compressed with gzip */
 function report(dir: string): number {
   const html = readFileSync(join(dir, "index.html"), "utf8");
   const linked = new Set([...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].flatMap(([, file = ""]) => [file]));

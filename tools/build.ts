@@ -5,15 +5,15 @@ import { parseArgs } from "node:util";
 import { bundledPackages, bundleNameOf, bundlePackages } from "./bundle-packages.ts";
 
 const root = resolve(import.meta.dirname, "..");
-// `node tools/build.ts [folder] [--no-web] [--no-check]`: without the web application, and without looking for errors in the types,
-// for who only needs the gateway and cannot wait.
+// `node tools/build.ts [folder] [--no-web] [--no-check]`: without the web application, and without
+// checking types, for a quick build of the gateway.
 const { values, positionals } = parseArgs({
   options: { "no-web": { type: "boolean", default: false }, "no-check": { type: "boolean", default: false } },
   allowPositionals: true,
 });
 const out = resolve(positionals[0] ?? join(root, "dist"));
 
-// What is no longer in the source must not stay in the package.
+// Files that were removed from the source must not stay in the package.
 rmSync(out, { recursive: true, force: true });
 const checking = values["no-check"] ? ["--noCheck"] : [];
 execFileSync(
@@ -21,7 +21,7 @@ execFileSync(
   ["-p", join(root, "tsconfig.build.json"), "--outDir", out, ...checking],
   { stdio: ["ignore", 2, 2] }, // errors go to standard error
 );
-// Scripts that agents run are shipped as they are.
+// Scripts that agents run are copied unchanged.
 for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {
   copyFileSync(join(root, "src", file), join(out, file));
   chmodSync(join(out, file), statSync(join(root, "src", file)).mode);
@@ -31,7 +31,7 @@ for (const file of globSync("**/*.js", { cwd: out, exclude: ["packages/**"] })) 
 if (!values["no-web"])
   execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
 
-/** Lets a file of ours import the bundles in the place of the packages. */
+/** Makes a file import the bundles instead of the packages. */
 function usePackages(path: string): void {
   const text = readFileSync(path, "utf8");
   const changed = text.replaceAll(/(from |import\()"([^"]+)"/g, (whole, before: string, name: string) => {

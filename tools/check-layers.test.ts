@@ -110,7 +110,7 @@ const violations: readonly (readonly [room: string, statement: string, rule: str
   ["src/sessions", 'import { tool } from "../../tools/tool.ts";', "source-only"],
 ];
 
-describe("a seeded violation", () => {
+describe("a planted violation", () => {
   let problems: readonly string[] = [];
 
   beforeAll(async () => {
@@ -146,23 +146,23 @@ describe("a seeded violation", () => {
     expect(problems).toContainEqual(expect.stringContaining("src/attic/box.ts is in a folder"));
   });
 
-  test("a test may reach into its room's neighbours", () => {
+  test("a test can import neighboring folders", () => {
     expect(problems.filter((problem) => problem.includes("sessions.test.ts"))).toEqual([]);
   });
 });
 
-describe("a house in order", () => {
+describe("a source that keeps the rules", () => {
   beforeEach(build);
   afterEach(tearDown);
 
-  test("has nothing to say, and every file of it was looked at", async () => {
+  test("reports nothing, and has read every file", async () => {
     const report = await checkLayers(root);
     expect(report.problems).toEqual([]);
     expect(report.modules).toBe(Object.keys(house).filter((file) => /^(src|web)\//.test(file)).length);
     expect(report.imports).toBeGreaterThanOrEqual(14);
   });
 
-  test("passes the command with 0, and with one seeded violation fails it with 1 and its name", async () => {
+  test("exits with 0, and with one planted violation with 1 and its name", async () => {
     expect(await runCommand()).toMatchObject({ code: 0 });
     await put("src/core/seeded.ts", 'import { coding } from "../wire/coding.ts";\n');
     const { code, stderr } = await runCommand();
@@ -170,7 +170,7 @@ describe("a house in order", () => {
     expect(stderr).toContain("src/core/seeded.ts imports src/wire/coding.ts (core-imports)");
   });
 
-  test("is not taken for one when the parser is missing and nothing could be read", async () => {
+  test("fails if the parser is missing and nothing could be read", async () => {
     const hideParser = `import { registerHooks } from "node:module";
       registerHooks({ resolve(specifier, context, next) {
         if (specifier.startsWith("@swc/core")) throw new Error("hidden");
@@ -181,7 +181,7 @@ describe("a house in order", () => {
     expect(stderr).toContain("too few modules: looked at 0 of");
   });
 
-  test("is not taken for one when there are no sources", async () => {
+  test("fails if there are no sources", async () => {
     await rm(join(root, "src"), { recursive: true });
     await mkdir(join(root, "src"));
     expect((await checkLayers(root)).problems).toEqual([expect.stringContaining("no TypeScript file")]);

@@ -4,16 +4,16 @@ import { cruise, type ICruiseResult, type IModule } from "dependency-cruiser";
 import { hasRoom, layerRules } from "./layers.ts";
 import { checkWebImports } from "./web-imports.ts";
 
-/** What a look at the imports of `src/` and `web/` found. */
+/** The result of checking the imports in `src/` and `web/`. */
 export interface LayerReport {
   readonly modules: number;
   readonly imports: number;
-  /** One line each, ready to print; empty when the house is in order. */
+  /** One line each, ready to print; empty if all rules are kept. */
   readonly problems: readonly string[];
 }
 
 /**
- * Checks the import rules of `tools/layers.ts`, and first that every file was looked at: without a parser that knows this TypeScript,
+ * Checks the import rules of `tools/layers.ts`, and first that every file was read: without a parser for this TypeScript,
  * dependency-cruiser reports no modules, no violations, and success.
  *
  * @param root folder that holds `src/`, and `web/` if there is one
@@ -59,7 +59,7 @@ async function cruiseSource(root: string): Promise<ICruiseResult> {
   return output;
 }
 
-/** Imports that the text of a file shows and the cruise did not see. */
+/** Imports in a file's text that dependency-cruiser did not see. */
 function unseen(path: string, { file, module }: { file: string; module: IModule | undefined }): string[] {
   if (module === undefined || file.endsWith(".test.ts")) return [];
   const known = new Set(module.dependencies.map((dependency) => dependency.module));

@@ -2,27 +2,27 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { z } from "zod";
 
-// `npm ci` refuses a lock file without an entry for every optional package, those of other platforms too. `npm install` leaves out
-// those that its registry does not have, as mirrors often do not. Run this after it: it adds what is missing.
+// `npm ci` refuses a lock file without an entry for every optional package, including those of other platforms. `npm install` leaves out
+// packages that its registry (often a mirror) does not have. Run this afterwards: it adds the missing entries.
 
 const entrySchema = z.looseObject({
   version: z.string().optional(),
   dev: z.boolean().optional(),
   optionalDependencies: z.record(z.string(), z.string()).optional(),
 });
-/** What is read of a lock file. */
+/** The relevant part of a lock file. */
 export const lockSchema = z.looseObject({ packages: z.record(z.string(), entrySchema) });
 type Lock = z.infer<typeof lockSchema>;
 
-/** An optional package that the lock file does not know. */
+/** An optional package without an entry. */
 export interface MissingPackage {
-  /** Where it would lie, for example `node_modules/@biomejs/cli-darwin-x64`. */
+  /** Its path, for example `node_modules/@biomejs/cli-darwin-x64`. */
   readonly path: string;
   readonly version: string;
   readonly dev: boolean;
 }
 
-/** Every optional package of an exact version without an entry. */
+/** All optional packages with an exact version and no entry. */
 export function missingPackages(lock: Lock): readonly MissingPackage[] {
   return Object.entries(lock.packages).flatMap(([parent, { optionalDependencies, dev }]) =>
     Object.entries(optionalDependencies ?? {})

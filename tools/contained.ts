@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const enterRoot = join(import.meta.dirname, "enter-root.sh");
 
@@ -97,4 +98,67 @@ export function whyNotContained(): string | null {
     encoding: "utf8",
   });
   return probe.status === 0 ? null : `this system refuses: ${(probe.stderr ?? "").trim()}`;
+}
+
+/** As in the image: `container/prepare-system.sh` reuses the user of Node's image. */
+export const posternUser: ContainedUser = { uid: 1000, gid: 1000 };
+export const rootUser: ContainedUser = { uid: 0, gid: 0 };
+
+/** The environment of Node's image. */
+export const baseEnv: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+};
+
+/** A running container. */
+export interface BootedContainer {
+  /** Its output so far. */
+  output(): string;
+  /** The host's pid of its PID 1; null when it has ended. */
+  init(): number | null;
+  /** Runs a program in it, as `docker exec` does. */
+  exec(...argv: readonly [string, ...string[]]): Promise<ContainedEnd>;
+  /** As `docker stop`: sends the image's signal, and fails if the container does not end in time. */
+  stop(): Promise<ContainedEnd>;
+  /** Kills it. */
+  kill(): Promise<void>;
+}
+
+const bootTimeoutMs = 60_000;
+/** Compose gives it 30 seconds. */
+const stopTimeoutMs = 30_000;
+
+/**
+ * Boots a container: resolves when its gateway listens, or when it has ended.
+ * @throws Error with its output when neither happens in time
+ */
+export async function bootContained(root: ContainedRoot, program: ContainedProgram): Promise<BootedContainer> {
+  const child = spawnContained(root, program);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk));
+  const end = ended(child);
+  const deadline = Date.now() + bootTimeoutMs;
+  while (child.exitCode === null && !output.includes("listening on")) {
+    if (Date.now() > deadline) throw new Error(`The container does not listen:\n${output}`);
+    await sleep(20);
+  }
+  const init = initOf(child);
+  return {
+    output: () => output,
+    init: () => initOf(child),
+    exec: (...argv) => runBeside(init ?? 0, { ...program, argv }),
+    async stop() {
+      const late = AbortSignal.timeout(stopTimeoutMs);
+      if (init !== null) process.kill(init, "SIGTERM");
+      const stopped = await Promise.race([
+        end,
+        new Promise<null>((done) => late.addEventListener("abort", () => done(null))),
+      ]);
+      if (stopped === null) throw new Error(`The container does not end:\n${output}`);
+      return stopped;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await end;
+    },
+  };
 }

@@ -13,9 +13,15 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { startModelServer } from "../test/model-server/model-server.ts";
-import { bootContained } from "./boot-contained.ts";
-import { type ContainedProgram, ended, spawnContained } from "./contained.ts";
-import { baseEnv, posternUser, rootUser } from "./container-users.ts";
+import {
+  baseEnv,
+  bootContained,
+  type ContainedProgram,
+  ended,
+  posternUser,
+  rootUser,
+  spawnContained,
+} from "./contained.ts";
 import { type ImageConfig, imageConfig, parseDockerfile, type Stage } from "./dockerfile.ts";
 
 // `node tools/container-root.ts <folder> [--boot]`, as root: makes the image's root folder without an engine, by the Dockerfile's own

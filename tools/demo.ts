@@ -5,12 +5,12 @@ import type { Block } from "../src/wire/turn.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../test/support/gateway.ts";
 import { installAgents } from "./install-agents.ts";
 
-// `npm run demo [-- --once]`: a gateway with a temporary home, both real agents and a scripted model; one session with each agent
-// through the public API, its turns as they come. Then it stays up until Ctrl-C, or ends with --once.
+// `npm run demo [-- --once]`: a gateway with a temporary home, both real agents and a scripted model. It runs one session per agent
+// through the public API and prints the turns. Then it stays up until Ctrl-C, or exits with --once.
 
 const { values } = parseArgs({ options: { once: { type: "boolean", default: false } } });
 
-/** Far more than the sessions take; an agent that does not answer ends the demo with words. */
+/** Far more than the sessions take; an agent that does not answer ends the demo with an error. */
 const patienceMs = 90_000;
 
 const dim = (text: string): string => styleText("dim", text);
@@ -20,7 +20,7 @@ function say(text: string): void {
   console.log(text);
 }
 
-/** Every line of `text` behind `label`, which stands on the first only. */
+/** Prints the lines of `text` after `label`, which is on the first line only. */
 function labelled(label: string, text: string): void {
   const width = 9;
   plainText(text)
@@ -52,14 +52,14 @@ function resultLines(text: string): readonly string[] {
   return lines.slice(0, shownResultLines).map((line) => cut(line, 100));
 }
 
-/** Prints a session's turns as they come. */
+/** Prints a session's turns as they arrive. */
 interface Follower {
-  /** Prints what is new, each block as soon as it is complete, until the agent has answered `prompts` prompts and is idle. */
+  /** Prints each new block once it is complete, until the agent has answered `prompts` prompts and is idle. */
   until(prompts: number): Promise<void>;
 }
 
 function createFollower(gateway: TestGateway, sessionId: string): Follower {
-  /** How many blocks of each turn are on the screen; 0 or 1 for a turn of the user. */
+  /** How many blocks of each turn are printed; 0 or 1 for a turn of the user. */
   const shown = new Map<number, number>();
   let after = -1;
 
@@ -83,7 +83,8 @@ function createFollower(gateway: TestGateway, sessionId: string): Follower {
   return {
     async until(prompts) {
       for (const deadline = Date.now() + patienceMs; !(await showNew(prompts)); await sleep(50)) {
-        if (Date.now() > deadline) throw new Error(`Session ${sessionId} is not done after ${patienceMs / 1000} s.`);
+        if (Date.now() > deadline)
+          throw new Error(`Session ${sessionId} did not finish within ${patienceMs / 1000} s.`);
       }
     },
   };
@@ -115,7 +116,7 @@ async function converse(world: World, gateway: TestGateway, agent: string): Prom
   await follower.until(2);
 }
 
-/** Resolves at Ctrl-C, whenever it comes: the agents outlive a gateway, so the demo must always clean up behind itself. */
+/** Resolves at Ctrl-C at any time: agents outlive a gateway, so the demo must always clean up. */
 function interruption(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => resolve());
@@ -157,9 +158,9 @@ async function invite(gateway: TestGateway): Promise<void> {
   const wanted = { name: "demo", scopes, folders: null, expiresAt: null };
   const { token } = await gateway.app.accounts.tokens.create(accountId, wanted);
   const { url } = await gateway.app.accounts.signIn.createUrl(accountId, gateway.app.baseUrl);
-  say(`\n${bold(`The gateway is up at ${gateway.app.baseUrl}`)} until Ctrl-C.`);
-  say(`In a browser, once and within 10 minutes: ${url}`);
-  say(dim("Prompts of your own are answered by their echo: no model is there."));
+  say(`\n${bold(`The gateway is running at ${gateway.app.baseUrl}`)}. Press Ctrl-C to stop it.`);
+  say(`Sign in (single use, expires in 10 minutes): ${url}`);
+  say(dim("Your own prompts are echoed back, because there is no real model."));
   say("With curl:");
   say(`  curl -H 'Authorization: Bearer ${token}' ${gateway.app.baseUrl}/manifest`);
 }

@@ -1,4 +1,4 @@
-// `npm run dev:web [gateway]`: the web application from its source, each edit shown at once, in front of a gateway that runs.
+// `npm run dev:web [gateway]`: serves the web application from its source, with live reload, in front of a running gateway.
 import { createServer, type ProxyOptions } from "vite";
 import { webConfig } from "./web-config.ts";
 
@@ -15,7 +15,7 @@ const proxy: ProxyOptions = {
   },
 };
 
-/** `web/api/` has the same beginning: what ends as a source file is the application's own. */
+/** `web/api/` has the same prefix: paths that end like source files belong to the application. */
 const gatewayPaths = "^/(api/(?!.*\\.tsx?($|\\?))|docs|openapi\\.json)";
 
 const server = await createServer({

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { baseEnv } from "./container-users.ts";
+import { baseEnv } from "./contained.ts";
 import { imageConfig, parseDockerfile } from "./dockerfile.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -40,7 +40,7 @@ describe("the image", () => {
     expect(textOf("Dockerfile")).not.toMatch(/npm (i|install) /);
   });
 
-  test("runs without privileges, keeps its state on volumes, and is ended and asked in order", () => {
+  test("runs without privileges, keeps its state on volumes, and has a stop signal and a health check", () => {
     expect(image).toMatchObject({
       user: "postern",
       volumes: ["/home/postern", "/code"],
@@ -56,7 +56,7 @@ describe("the image", () => {
     expect(afterUser.map(({ keyword }) => keyword)).not.toContain("RUN");
   });
 
-  test("has no secret, no address of a download, and no word that lets others listen", () => {
+  test("has no secret, no download address, and no setting that opens the network", () => {
     const all = stages.flatMap(({ instructions }) => instructions);
     expect(all.map(({ keyword }) => keyword)).not.toContain("ADD");
     expect(all.map(({ keyword }) => keyword)).not.toContain("ARG");
@@ -68,7 +68,7 @@ describe("the image", () => {
     expect(textOf(".dockerignore")).toMatch(/^\*\*\/\*\.env$/m);
   });
 
-  test("has every file that its build takes", () => {
+  test("has every file that its build needs", () => {
     const kept = new Set(textOf(".dockerignore").match(/(?<=^!).+$/gm));
     for (const file of [
       "bin",
@@ -91,7 +91,7 @@ describe("the image", () => {
   });
 });
 
-test("compose publishes on loopback where it says that http is safe, and takes every privilege away", () => {
+test("compose publishes on loopback if it allows http, and drops all privileges", () => {
   const compose = textOf("compose.yaml");
   expect([...compose.matchAll(/^ +- "(\S+:\d+:\d+)"/gm)].map(([, port]) => port)).toEqual(["127.0.0.1:7177:7177"]);
   expect(compose).toContain('POSTERN_INSECURE_HTTP: "1"');

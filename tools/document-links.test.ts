@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
 
-/** All Markdown that people read: of the root, and of docs. */
+/** All Markdown in the root and in docs. */
 const documents = [
   ...readdirSync(root).filter((name) => name.endsWith(".md")),
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
@@ -12,14 +12,14 @@ const documents = [
     .map((name) => join("docs", name)),
 ];
 
-/** Without code, in which brackets mean something else. */
+/** The text without code, where brackets mean something else. */
 function prose(path: string): string {
   return readFileSync(path, "utf8")
     .replaceAll(/^ *(`{3,})[\s\S]*?^ *\1 *$/gm, "")
     .replaceAll(/`[^`\n]*`/g, (code) => code.replaceAll(/[[\]()#]/g, ""));
 }
 
-/** Where a document leads to on this disk. */
+/** A document's links to files. */
 function targetsOf(document: string): readonly string[] {
   const text = prose(join(root, document));
   const found = [
@@ -29,7 +29,7 @@ function targetsOf(document: string): readonly string[] {
   return found.filter((target) => !/^[a-z][a-z+.-]*:/.test(target));
 }
 
-/** The names that GitHub gives to the headings of a document. */
+/** GitHub's anchors for the headings of a document. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const counts = new Map<string, number>();
   const anchors = new Set<string>();
@@ -56,7 +56,7 @@ function isBroken(document: string, target: string): boolean {
   return anchor !== undefined && statSync(file).isFile() && !anchorsOf(file).has(anchor);
 }
 
-test("every link within the documentation leads to a file that is there, and to a heading that it has", () => {
+test("every link within the documentation leads to an existing file and heading", () => {
   const broken = documents.flatMap((document) =>
     targetsOf(document)
       .filter((target) => isBroken(document, target))
@@ -65,7 +65,7 @@ test("every link within the documentation leads to a file that is there, and to 
   expect(broken).toEqual([]);
 });
 
-test("every page of the documentation is named in its index", () => {
+test("every page of the documentation is in its index", () => {
   const listed = new Set(targetsOf("docs/README.md").map((target) => join("docs", target.split("#")[0] ?? "")));
   const pages = documents.filter((document) => /^docs\/(?!decisions\/|README)/.test(document));
   expect(pages.filter((page) => !listed.has(page))).toEqual([]);

@@ -7,18 +7,18 @@ import { oneAtATime } from "./one-at-a-time.ts";
 
 /** Where the pinned agents are. */
 export interface InstalledAgents {
-  /** Absolute paths of the native binaries: no launcher stays in between. */
+  /** Absolute paths of the native binaries, without launchers. */
   readonly claude: string;
   readonly codex: string;
-  /** A folder that holds `claude` and `codex` and nothing else, for a PATH. */
+  /** A folder with only `claude` and `codex`, for a PATH. */
   readonly binDir: string;
   /** Gemini CLI's program, run by the Node on PATH. */
   readonly gemini: string;
-  /** A folder that holds `gemini` and nothing else: worlds of other tests do not have it. */
+  /** A folder with only `gemini`: other tests do not have it on their PATH. */
   readonly furtherBinDir: string;
   /** The native binary of OpenCode. */
   readonly opencode: string;
-  /** A folder that holds `opencode` and nothing else. */
+  /** A folder with only `opencode`. */
   readonly openCodeBinDir: string;
 }
 
@@ -31,10 +31,10 @@ const stampFile = join(modulesDir, ".postern-stamp");
 const lockFile = join(agentsDir, ".cache", "install.lock");
 
 /**
- * Installs the agents of `test/agents/package-lock.json` when they are not there yet; a second call costs a few milliseconds.
- * Calls of several processes at once wait for one another.
+ * Installs the agents of `test/agents/package-lock.json` if they are missing; a second call takes a few milliseconds.
+ * Simultaneous calls of several processes wait for each other.
  *
- * @param say gets a sentence when something takes time.
+ * @param say gets a sentence before each slow step
  */
 export async function installAgents(say: (sentence: string) => void): Promise<InstalledAgents> {
   const stamp = await wantedStamp();
@@ -100,7 +100,7 @@ function findGemini(): string {
   return firstExisting("Gemini CLI", [join(modulesDir, "@google/gemini-cli", "bundle", "gemini.js")]);
 }
 
-/** Its own package would bring two binaries, one for old processors, and an install script that picks one. */
+/** OpenCode's main package has two binaries, one for old processors, and an install script that chooses. */
 function findOpenCode(): string {
   const name = `opencode-${process.platform}-${process.arch}`;
   return firstExisting("OpenCode", [join(modulesDir, name, "bin", "opencode")]);

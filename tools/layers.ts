@@ -1,17 +1,17 @@
 import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cruiser";
 
-/** One thing each that Postern can do; none of them knows another. Where two meet, `src/app` passes a function. */
+/** Independent capabilities. If one needs another, `src/app` passes a function. */
 const capabilities = ["folders", "accounts", "events", "oauth", "logs", "backup", "chats"] as const;
 
-/** The rooms of a session from the bottom up; {@link facesFor} says which may use which. */
+/** The folders behind sessions, from the bottom up; {@link facesFor} has their dependencies. */
 const sessionRooms = ["transcripts", "worktrees", "agents", "catalog", "sessions", "terminals"] as const;
 
-/** How people and programs reach the rest. */
+/** The interfaces for people and programs. */
 const interfaces = ["http", "mcp", "channels", "cli"] as const;
 
 const base = ["core", "wire", "platform", "storage"] as const;
 
-/** What the folders under `src/` may import in full. Their own files, packages and Node's modules are covered below. */
+/** Folders whose files may all be imported. Own files, packages and Node's modules are covered below. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   wire: [],
@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   app: [...base, "cli", "http", "mcp", "channels", "doctor", "service"],
 };
 
-/** Whose faces they may import besides. */
+/** Folders whose public interface may be imported. */
 const facesFor: Readonly<Record<string, readonly string[]>> = {
   agents: ["transcripts", "terminal-host"],
   catalog: ["transcripts", "agents"],
@@ -35,7 +35,7 @@ const facesFor: Readonly<Record<string, readonly string[]>> = {
   app: [...capabilities, ...sessionRooms, "terminal-host"],
 };
 
-/** The only files of a room that others may import: `index.ts` by default. */
+/** A folder's public files: `index.ts` by default. */
 const faceFiles: Readonly<Record<string, string>> = {
   // A terminal may run on another machine.
   "terminal-host": "(client|terminal-info)",
@@ -49,10 +49,10 @@ function faceOf(room: string): string {
   return `^src/${room}/${faceFiles[room] ?? "index"}\\.ts$`;
 }
 
-/** What is checked: the code that ships. A test may reach into its room and into `test/support`. */
+/** Only shipped code is checked. Tests may import their folder's files and `test/support`. */
 const shipped = { pathNot: "\\.test\\.ts$" } as const;
 
-/** Whether `file` is `main.ts` (or its test), or in a folder that the rules know. */
+/** Whether `file` is `main.ts` (or its test), or in a folder with rules. */
 export function hasRoom(file: string): boolean {
   const folder = /^src\/([^/]+)\//.exec(file)?.[1];
   return folder === undefined ? /^src\/main(\.test)?\.ts$/.test(file) : folder in mayImport;
@@ -76,7 +76,7 @@ function folderRule([folder, others]: readonly [string, readonly string[]]): IRe
   });
 }
 
-/** The import rules of the house, as dependency-cruiser reads them. */
+/** The import rules for dependency-cruiser. */
 export const layerRules: IFlattenedRuleSet = {
   forbidden: [
     ...Object.entries(mayImport).map(folderRule),

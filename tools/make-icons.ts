@@ -1,12 +1,12 @@
-// `node tools/make-icons.ts [chromium]`: the web application's icons, drawn from `web/public/favicon.svg`. Their files are kept in the
-// repository, so that a build needs no browser.
+// `node tools/make-icons.ts [chromium]`: creates the web application's icons from `web/public/favicon.svg`. The icons are committed,
+// so that a build needs no browser.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 const folder = join(import.meta.dirname, "../web/public");
 const svg = readFileSync(join(folder, "favicon.svg"), "utf8");
-/** Systems cut a maskable icon to their own shape: its ground reaches to the edges, and the drawing into the safe middle. */
+/** Systems crop a maskable icon: the background fills it, and the drawing stays in the safe center. */
 const maskable = svg.replace(/rx="\d+"/, 'rx="0"').replace(/<g>/, '<g transform="translate(4.8 4.8) scale(0.7)">');
 
 const icons = [

@@ -3,19 +3,19 @@ import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 
-/** Several hundred MB may travel; a slow line takes minutes. */
+/** Enough for several hundred MB on a slow connection. */
 export const installDeadlineMs = 15 * 60_000;
 
 /** Options of an npm command. */
 export interface NpmOptions {
   readonly cwd: string;
-  /** What runs npm; this process's own Node by default. */
+  /** Runs npm; by default this process's Node. */
   readonly node?: string;
-  /** Instead of this process's variables, of which those of the surrounding npm run are left out. */
+  /** Replaces this process's variables (without those of a surrounding npm run). */
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** The file of npm's own command: that of the surrounding `npm run`, or the one on PATH. */
+/** npm's script: that of the surrounding `npm run`, or the one on PATH. */
 export function npmScript(): string {
   const running = process.env["npm_execpath"];
   if (running?.endsWith(".js") === true) return running;
@@ -24,14 +24,14 @@ export function npmScript(): string {
   return realpathSync(join(folder, "npm"));
 }
 
-/** The folder that packages are kept in between installs, and the registry, are the surrounding npm's; its other settings are not. */
+/** Cache folder and registry come from the surrounding npm, other settings do not. */
 export function npmEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^npm_(?!config_(cache|registry|userconfig))/i.test(name)),
   );
 }
 
-/** Runs `npm …` to its end. @throws unless it ends with 0 */
+/** Runs `npm …`. @throws unless it exits with 0 */
 export async function runNpm(args: readonly string[], options: NpmOptions): Promise<void> {
   const { cwd, node = process.execPath, env = npmEnvironment() } = options;
   const child = spawn(node, [npmScript(), ...args], {

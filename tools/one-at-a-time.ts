@@ -2,14 +2,14 @@ import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How long to wait for another, and what to do meanwhile. */
+/** How to wait for another process. */
 interface LockOptions {
   readonly deadlineMs: number;
-  /** Called once when another process is at it. */
+  /** Called once if another process holds the lock. */
   readonly onWait: () => void;
 }
 
-/** Runs `work` while no other process does so under the same `lockFile`; a lock whose process is gone does not count. */
+/** Runs `work` in one process at a time per `lockFile`; a lock of a dead process is ignored. */
 export async function oneAtATime<T>(lockFile: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
   const unlock = await lock(lockFile, options);
   try {

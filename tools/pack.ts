@@ -11,24 +11,24 @@ import { packageCache, packageSchema } from "./package-install.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
-/** All that the package is made from. */
+/** The sources of the package. */
 const sources = [
   ...["bin", "src", "web", "tools"],
   ...["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json"],
   ...["README.md", "LICENSE", "CHANGELOG.md"],
 ] as const;
 
-/** Of so many states of the source the packages are kept. */
+/** How many packages are cached. */
 const keptPackages = 3;
 
-/** What `npm pack` makes of a copy of this checkout, and the same under a later version number. */
+/** The package of a copy of this checkout, and the same with a later version number. */
 export interface PackedPackage {
   readonly tarball: string;
   readonly version: string;
   readonly later: { readonly tarball: string; readonly version: string };
 }
 
-/** Packs what the checkout holds; of the same source a second call finds the files of the first. */
+/** Packs the checkout; for the same source, a second call returns the files of the first. */
 export async function packPostern(say: (sentence: string) => void): Promise<PackedPackage> {
   const { version } = packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
   const laterVersion = version.replace(/\d+$/, (patch) => String(Number(patch) + 1));
@@ -89,7 +89,7 @@ async function sourceHash(): Promise<string> {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** What was begun and not finished, and what is older than the newest. */
+/** Removes unfinished and old packages. */
 async function removeOld(): Promise<void> {
   const names = (await readdir(packageCache)).filter((name) => name.startsWith("packed-"));
   const ageOf = async (name: string): Promise<number> => (await stat(join(packageCache, name))).mtimeMs;

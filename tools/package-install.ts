@@ -8,11 +8,11 @@ import { z } from "zod";
 import { installDeadlineMs, npmEnvironment, npmScript, runNpm } from "./npm.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 
-// What it takes to install the packed package where no registry can be reached: the packages that it depends on, and the newest Node.
+// Everything needed to install the packed package without a registry: its dependencies, and the newest Node.
 
 const root = resolve(import.meta.dirname, "..");
 const nodesDir = join(root, "test", "nodes");
-/** Everything of the packed package that is kept between runs. */
+/** What is kept between runs. */
 export const packageCache = join(root, ".cache", "package");
 const npmCache = join(packageCache, "npm");
 const stampFile = join(packageCache, "prepared");
@@ -26,18 +26,18 @@ export const packageSchema = z.looseObject({
   dependencies: z.record(z.string(), z.string()),
 });
 
-/** The Nodes that the package is tried on, by their major versions. */
+/** The Node versions on which the package is tested. */
 export interface TriedNodes {
-  /** The oldest that runs it, which also runs the tests. */
+  /** The oldest supported one, which also runs the tests. */
   readonly 24: string;
-  /** Of `test/nodes/package-lock.json`. */
+  /** From `test/nodes/package-lock.json`. */
   readonly 26: string;
 }
 
 /**
- * Fetches once what {@link installTarball} needs; a second call costs a few milliseconds. Calls of several processes at once wait for
- * one another.
- * @param say gets a sentence when something takes time
+ * Fetches once what {@link installTarball} needs; a second call costs a few milliseconds. Simultaneous calls of several processes wait for
+ * each other.
+ * @param say gets a sentence before each slow step
  */
 export async function preparePackageInstall(say: (sentence: string) => void): Promise<TriedNodes> {
   const stamp = await wantedStamp();
@@ -46,7 +46,7 @@ export async function preparePackageInstall(say: (sentence: string) => void): Pr
     (await readFile(stampFile, "utf8")) === stamp &&
     [newestNode(), installedModules].every((it) => existsSync(it));
   if (!(await isPrepared())) {
-    const onWait = (): void => say("Another process fetches what the package depends on; waiting for it …");
+    const onWait = (): void => say("Another process is downloading the dependencies; waiting for it …");
     const lockFile = join(packageCache, "prepare.lock");
     await oneAtATime(lockFile, { deadlineMs: installDeadlineMs, onWait }, async () => {
       if (!(await isPrepared())) await prepare(stamp, say);
@@ -56,7 +56,7 @@ export async function preparePackageInstall(say: (sentence: string) => void): Pr
 }
 
 async function prepare(stamp: string, say: (sentence: string) => void): Promise<void> {
-  say("Fetching the packages that Postern's package depends on, and the newest Node (about 60 MB, once) …");
+  say("Downloading the package's dependencies and the newest Node (about 60 MB, once) …");
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: nodesDir });
   const folder = dirname(installedModules);
   const fresh = `${folder}.new`;
@@ -64,7 +64,7 @@ async function prepare(stamp: string, say: (sentence: string) => void): Promise<
   await mkdir(fresh, { recursive: true });
   const { dependencies } = await ownPackage();
   await writeFile(join(fresh, "package.json"), JSON.stringify({ name: "stub", version: "0.0.0", dependencies }));
-  // Nothing but Node is on PATH, so that a package which has to be compiled, or fetched by a program, is found out here.
+  // Only Node is on PATH, so that a package that needs a compiler or another program fails here.
   const node = newestNode();
   const env = { ...npmEnvironment(), PATH: dirname(node) };
   await runNpm(["install", ...installOptions], { cwd: fresh, node, env });
@@ -92,9 +92,9 @@ function newestNode(): string {
 }
 
 /**
- * `npm install <tarball>`, without its development dependencies, from what was fetched before: nothing is asked of a registry. A folder
+ * `npm install <tarball>`, without development dependencies, from the downloaded packages and without a registry. A folder
  * without packages starts with the tarball's dependencies, as npm installed them there.
- * @param options `folder` has a `package.json`; `node` runs npm, and `path` is all that scripts of packages find
+ * @param options `folder` has a `package.json`; `node` runs npm, and `path` is the PATH of packages' scripts
  */
 export async function installTarball(
   tarball: string,
@@ -105,7 +105,7 @@ export async function installTarball(
   await runNpm(["install", tarball, "--offline", ...installOptions], { cwd: folder, node, env });
 }
 
-/** As hard links where that is possible: npm replaces files and changes none, but for its own list. */
+/** As hard links if possible: npm replaces files and changes only its own list. */
 async function copyModules(folder: string): Promise<void> {
   const run = promisify(execFile);
   const list = join("node_modules", ".package-lock.json");

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import type { Conversation, Reply } from "../test/model-server/conversation.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../test/support/gateway.ts";
 
-/** A gateway with both real agents, a small project, and a model that knows the prompts of the pictures. */
+/** A gateway with both real agents, a small project, and a scripted model for the prompts of the pictures. */
 export interface PictureScene {
   readonly world: World;
   readonly gateway: TestGateway;
@@ -35,7 +35,7 @@ export async function isHealthy(url: string): Promise<boolean> {
 }
 `;
 
-/** What the pictures ask. */
+/** The prompts in the pictures. */
 export const prompts = {
   change: "The health check gives up after one try. Let it try three times.",
   question: "And how long does it take until it gives up?",
@@ -43,7 +43,7 @@ export const prompts = {
   file: "Which file asks the servers?",
 } as const;
 
-/** Stands in for the model: plays its part to the prompts of the pictures, word for word. */
+/** The scripted model's answers to the prompts in the pictures. */
 function replyIn(project: string): (conversation: Conversation) => Reply | null {
   const file = join(project, "src", "health.ts");
   const call = (tool: string, input: Readonly<Record<string, unknown>>): Reply => ({
@@ -72,7 +72,7 @@ function replyIn(project: string): (conversation: Conversation) => Reply | null 
   };
 }
 
-/** @param say gets what takes time */
+/** @param say gets a sentence before each slow step */
 export async function openScene(): Promise<PictureScene> {
   let reply: (conversation: Conversation) => Reply | null = () => null;
   const world = await createWorld({ agents: true, reply: (conversation) => reply(conversation) });

@@ -6,7 +6,7 @@ import { type PictureScene, prompts } from "./picture-scene.ts";
 import { type Output, terminalSvg } from "./terminal-svg.ts";
 
 const size = { cols: 104, rows: 26 };
-/** The shell waits for a command. */
+/** The shell's prompt. */
 const prompt = /(^|[\nh])\$ $/;
 const bin = resolve(import.meta.dirname, "../bin/postern.js");
 
@@ -78,7 +78,7 @@ async function newestSession({ gateway }: PictureScene): Promise<{ readonly sess
   return session;
 }
 
-/** Puts `postern` into a folder of the PATH, run by this Node. */
+/** Puts `postern`, run by this Node, into a folder on the PATH. */
 async function pathWithPostern({ world }: PictureScene): Promise<string> {
   const folder = join(world.root, "bin");
   await mkdir(folder, { recursive: true });

@@ -4,7 +4,7 @@ import { terminalText, watchTerminals } from "../test/support/terminal-probe.ts"
 import { animatedPng, type Frame } from "./animated-png.ts";
 import { type PictureScene, prompts } from "./picture-scene.ts";
 
-/** How wide READMEs are shown, about. */
+/** About the width of a rendered README. */
 const desktop = { width: 1180, height: 800 };
 const phone = { width: 390, height: 780 };
 

@@ -1,6 +1,6 @@
 // `node tools/pictures.ts [folder]`: records the screenshots and animations in docs/pictures: a gateway, both real agents against a
-// scripted model, and the system's Chromium. Nothing leaves the machine. Claude Code draws signs that few fonts have: Debian's
-// fonts-symbola has them.
+// scripted model, and the system's Chromium. Nothing leaves the machine. Claude Code uses characters that few fonts contain: install
+// Debian's fonts-symbola.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { launchChromium } from "../test/support/chromium.ts";
@@ -10,7 +10,7 @@ import { terminalPicture } from "./picture-terminal.ts";
 import { webPictures } from "./picture-web.ts";
 
 const folder = resolve(process.argv[2] ?? join(import.meta.dirname, "../docs/pictures"));
-/** A README that is heavier is slow to read on the way. */
+/** Larger images make a README slow to load. */
 const maxBytes = 1_000_000;
 
 function keep(name: string, content: Buffer | string): void {

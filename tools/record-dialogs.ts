@@ -1,8 +1,8 @@
 /**
- * Makes the fixtures in test/fixtures/dialogs: what agents show in place of their composer, and the composer itself, as lines of text.
+ * Records the fixtures in test/fixtures/dialogs: agents' dialogs, and their composers, as lines of text.
  * `node tools/record-dialogs.ts <folder> [<package-version> [<scene>]]` starts each agent that is installed in the folder, in subfolders named
- * `<package>-<version>` such as `openai-codex-0.169.0`, as Postern would start it. The agents talk to the scripted model. Tests only read
- * what it made.
+ * `<package>-<version>` such as `openai-codex-0.169.0`, as Postern would start it. The agents use the scripted model. Tests only read
+ * the fixtures.
  */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
@@ -17,21 +17,21 @@ import { newUuid } from "../src/core/ids.ts";
 import { startModelServer } from "../test/model-server/model-server.ts";
 import { agentEngine } from "../test/support/agent-engine.ts";
 
-/** One agent's surroundings for one recording. */
+/** One agent's environment for one recording. */
 interface Place {
   readonly root: string;
   readonly dir: string;
   readonly env: Record<string, string>;
 }
 
-/** How to bring a dialog up. */
+/** How to open a dialog. */
 interface Scene {
-  /** What the agent finds, before it starts. */
+  /** Prepares the environment before the agent starts. */
   readonly prepare?: (place: Place) => Promise<void>;
   readonly request?: Partial<LaunchRequest>;
-  /** Changes the arguments, to undo what Postern does against this dialog. */
+  /** Changes the arguments, to undo how Postern avoids this dialog. */
   readonly argv?: (argv: readonly string[]) => readonly string[];
-  /** Typed when the composer is there. */
+  /** Typed once the composer is there. */
   readonly prompt?: string;
 }
 
@@ -131,7 +131,7 @@ const scenes: Readonly<Record<string, Readonly<Record<string, Scene>>>> = {
   },
 };
 
-/** The program itself: no launcher that another Node would run. */
+/** The program itself, without a launcher that would run on another Node. */
 async function binaryOf(template: AgentTemplate, folder: string): Promise<string> {
   const modules = join(folder, "node_modules");
   if (template.name === "opencode")

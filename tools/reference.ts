@@ -6,8 +6,8 @@ import { httpReference } from "./references/http.ts";
 import { settingsReference } from "./references/settings.ts";
 import { websocketReference } from "./references/websocket.ts";
 
-// `node tools/reference.ts`: writes the pages of docs/reference that are made from the source. `--check` writes nothing, and ends with
-// 1 when one of them is not as it would be written.
+// `node tools/reference.ts`: writes the generated pages in docs/reference. `--check` writes nothing, and exits with
+// 1 if one of them is out of date.
 
 const folder = resolve(import.meta.dirname, "..", "docs", "reference");
 const pages: Readonly<Record<string, () => string | Promise<string>>> = {

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
-// Inside an empty network namespace: brings the loopback up, runs `program args…` without the namespace's privileges, and ends what
-// that left running. Called by tools/test.ts through `unshare`; fails when the namespace is not empty.
+// Inside an empty network namespace: enables loopback, runs `program args…` without the namespace's privileges, and ends the
+// processes that it leaves. Called by tools/test.ts through `unshare`; fails if the namespace is not empty.
 
 const [program, ...args] = process.argv.slice(2);
 if (program === undefined) throw new Error("Which program? node tools/run-isolated.ts <program> [args…]");

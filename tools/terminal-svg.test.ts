@@ -3,7 +3,7 @@ import { terminalSvg } from "./terminal-svg.ts";
 
 const size = { cols: 20, rows: 4 };
 
-test("each picture of the terminal is one step of the play, and a row that comes again is drawn once", async () => {
+test("each frame is one step of the animation, and a repeated row is drawn once", async () => {
   const svg = await terminalSvg(
     [
       { atMs: 0, data: "one\r\n" },
@@ -18,7 +18,7 @@ test("each picture of the terminal is one step of the play, and a row that comes
   expect(svg, "a long pause is short").toContain("animation:play 6600ms");
 });
 
-test("what comes at once is one picture, and its end is in it", async () => {
+test("simultaneous output is one frame, and includes its end", async () => {
   const svg = await terminalSvg(
     ["t", "y", "p", "e", "d"].map((data, index) => ({ atMs: index, data })),
     size,
@@ -27,7 +27,7 @@ test("what comes at once is one picture, and its end is in it", async () => {
   expect(svg).toContain(">typed<");
 });
 
-test("colours, attributes and grounds are kept, and nothing of the text is markup", async () => {
+test("colors, attributes and backgrounds are kept, and text is escaped", async () => {
   const svg = await terminalSvg(
     [{ atMs: 0, data: "\x1b[1;38;2;1;2;3;48;5;196m<b>&\x1b[0m \x1b[7mturned\x1b[0m" }],
     size,
@@ -37,7 +37,7 @@ test("colours, attributes and grounds are kept, and nothing of the text is marku
   expect(svg).toContain('style="fill:#0b0f0e">turned</text>');
 });
 
-test("who wants no motion sees where most stands", async () => {
+test("with reduced motion the fullest frame is shown", async () => {
   const svg = await terminalSvg(
     [
       { atMs: 0, data: "a\r\nb\r\nc" },

@@ -1,8 +1,8 @@
 import xterm from "@xterm/headless";
 
-/** Something that a program wrote, and when. */
+/** Output of a program, with its time. */
 export interface Output {
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start. */
   readonly atMs: number;
   readonly data: string;
 }
@@ -16,7 +16,7 @@ interface Run {
   readonly x: number;
   readonly width: number;
   readonly text: string;
-  /** Everything that it looks like, as attributes. */
+  /** Its style, as SVG attributes. */
   readonly look: string;
   readonly ground: string | null;
 }
@@ -29,14 +29,14 @@ interface Shown {
 const cell = { width: 8.4, height: 17, size: 14 };
 const margin = 14;
 const colours = { ground: "#0b0f0e", ink: "#e6e3da" };
-/** What comes within this time is one picture. */
+/** Output within this time is one frame. */
 const frameMs = 80;
 /** Longer pauses are shortened to this. */
 const longestPauseMs = 1_600;
-/** The last picture stays this long before the animation repeats. */
+/** The last frame stays this long before the animation repeats. */
 const restMs = 4_000;
 
-/** What a terminal showed, as an SVG that plays it again and again; who wants no motion sees where most stands. */
+/** A terminal recording as a looping SVG animation; with reduced motion it shows the fullest frame. */
 export async function terminalSvg(outputs: readonly Output[], size: TerminalSize): Promise<string> {
   const frames = await framesOf(outputs, size);
   const rows = new Map<string, string>();
@@ -173,7 +173,7 @@ const sixteen = [
   ...["#6b726f", "#f0877b", "#8bd8a8", "#f0c36d", "#8bbcf0", "#d3a2ea", "#7cd6d6", "#f4f1e9"],
 ];
 
-/** Of the 256 colours: sixteen names, a cube of six steps, a ramp of greys. */
+/** One of the 256 colors: sixteen named ones, a cube of six steps, a gray ramp. */
 function colourOf(value: number, isRgb: boolean): string {
   if (isRgb) return `#${value.toString(16).padStart(6, "0")}`;
   const named = sixteen[value];

@@ -11,7 +11,7 @@ const first: TestCounts = {
   failedFiles: [{ path: "test/e2e/a", passedNames: ["test/e2e/a > three"], passed: 5, failed: 2, skipped: 1 }],
 };
 
-test("what the second run says of a file stands in place of what the first said, and a failure outside it stays", () => {
+test("the second run of a file replaces the first, and a failure in another file stays", () => {
   const again: TestCounts = {
     ...none,
     passed: 6,
@@ -30,12 +30,12 @@ test("what the second run says of a file stands in place of what the first said,
   });
 });
 
-test("a second run that ran none of a file's tests loses none of its failures in silence", () => {
+test("a second run without any of a file's tests keeps its failures", () => {
   const died: TestCounts = { ...none, failed: 1 };
   expect(withSecondRun(first, died).failed).toBe(2);
 });
 
-test("what passed the first time and not the second has passed once, as the other way round; what never ran has not", () => {
+test("a test that passed in either run has passed once; one that never ran has not", () => {
   const again: TestCounts = {
     ...none,
     passed: 5,
@@ -51,7 +51,7 @@ test("what passed the first time and not the second has passed once, as the othe
   });
 });
 
-test("a failure in a file that starts no agent stays, whatever the second run says", () => {
+test("a failure in a file that starts no agent stays", () => {
   const other = { path: "src/b", passedNames: [], passed: 2, failed: 1, skipped: 0 };
   const both: TestCounts = {
     ...first,
@@ -64,7 +64,7 @@ test("a failure in a file that starts no agent stays, whatever the second run sa
   expect(both.failedFiles.filter(mayRunAgain).map(({ path }) => path)).toEqual(["test/e2e/a"]);
 });
 
-test("the sum of two runs counts and names what was in either, and the closing line has the seconds", () => {
+test("the sum of two runs has the counts and names of both, and the closing line has the seconds", () => {
   const sum = sumOf(first, { ...none, passed: 4, failed: 1, failedNames: ["src/b > one"], retriedNames: ["c > two"] });
   expect(sum).toMatchObject({ failedNames: [...first.failedNames, "src/b > one"], retriedNames: ["c > two"] });
   expect(closingLine({ ...sum, seconds: 12.4 })).toBe("104 passed, 4 failed, 1 skipped in 12 s");

@@ -2,53 +2,32 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 import { z } from "zod";
 
-/** How a run ended. A file that could not be loaded and an error outside any test count as a failure each. */
-export interface TestCounts {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-  /** Full names, so that nothing is skipped in silence. */
-  readonly skippedNames: readonly string[];
-  /** Full names, in the order of their files. */
-  readonly failedNames: readonly string[];
-  /** Full names of those that passed in one of two runs and failed in the other. */
-  readonly retriedNames: readonly string[];
-  /** The files that hold them, by their paths in the project, with the tests of each that passed and that were skipped. */
-  readonly failedFiles: readonly FailedFile[];
-}
-
-/** A file of tests that did not all pass. */
-export interface FailedFile {
-  readonly path: string;
-  /** Full names of its tests that passed. */
-  readonly passedNames: readonly string[];
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-}
-
 /** The variable with the reporter's output file. */
 export const countsFileVariable = "POSTERN_TEST_COUNTS_FILE";
 
-const countsSchema = z.object({
-  passed: z.number(),
-  failed: z.number(),
-  skipped: z.number(),
-  skippedNames: z.array(z.string()),
-  failedNames: z.array(z.string()),
-  retriedNames: z.array(z.string()),
-  failedFiles: z.array(
-    z.object({
-      path: z.string(),
-      passedNames: z.array(z.string()),
-      passed: z.number(),
-      failed: z.number(),
-      skipped: z.number(),
-    }),
-  ),
-});
+const counts = { passed: z.number(), failed: z.number(), skipped: z.number() };
+const namesSchema = z.array(z.string()).readonly();
 
-/** What the reporter wrote; null when the run did not get to its end. */
+/** A file with a failed test: its path in the project, and the full names of its tests that passed. */
+const failedFileSchema = z.object({ path: z.string(), passedNames: namesSchema, ...counts }).readonly();
+export type FailedFile = z.infer<typeof failedFileSchema>;
+
+const countsSchema = z
+  .object({
+    ...counts,
+    skippedNames: namesSchema,
+    /** In the order of their files. */
+    failedNames: namesSchema,
+    /** Tests that passed in one of two runs and failed in the other. */
+    retriedNames: namesSchema,
+    failedFiles: z.array(failedFileSchema).readonly(),
+  })
+  .readonly();
+
+/** How a run ended, with the tests' full names. A file that could not be loaded and an error outside any test count as a failure each. */
+export type TestCounts = z.infer<typeof countsSchema>;
+
+/** The reporter's output; null if the run did not finish. */
 export function readCounts(path: string): TestCounts | null {
   try {
     return countsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
@@ -57,13 +36,12 @@ export function readCounts(path: string): TestCounts | null {
   }
 }
 
-/** Of no test. */
 export const noCounts: TestCounts = {
   ...{ passed: 0, failed: 0, skipped: 0 },
   ...{ skippedNames: [], failedNames: [], retriedNames: [], failedFiles: [] },
 };
 
-/** The counts of several runs, of which no two ran the same test. */
+/** The counts of several runs, with different tests. */
 export function sumOf(...runs: readonly TestCounts[]): TestCounts {
   return runs.reduce(
     (sum, run) => ({
@@ -86,20 +64,20 @@ export function closingLine(
   return `${run.passed} passed, ${run.failed} failed, ${run.skipped} skipped in ${Math.round(run.seconds)} s`;
 }
 
-/** Only these start programs of others, which can be late on a busy machine: any other test that fails has failed. */
+/** Only these start agents, which can be slow on a busy machine. Any other failure counts. */
 export function mayRunAgain({ path }: Pick<FailedFile, "path">): boolean {
   return path.startsWith("test/e2e/");
 }
 
-/** Tests that failed in the second run of their file alone: in the first they passed. */
+/** Tests that failed only in the second run of their file. */
 function failedOnlyThen(first: TestCounts, again: TestCounts): readonly string[] {
   const passed = new Set(first.failedFiles.flatMap(({ passedNames }) => passedNames));
   return again.failedNames.filter((name) => passed.has(name));
 }
 
 /**
- * The counts of a run some of whose files were run again: what `again` says of them in place of what `first` said. What passed in either
- * run has passed.
+ * The counts of a run with files that ran again: `again` replaces the counts of `first` for these. A test passes if it passed in either
+ * run.
  */
 export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts {
   const late = failedOnlyThen(first, again);
@@ -120,7 +98,7 @@ export function withSecondRun(first: TestCounts, again: TestCounts): TestCounts 
   };
 }
 
-/** Counts tests over all projects and writes them where {@link countsFileVariable} says. */
+/** Counts tests of all projects and writes them to the file in {@link countsFileVariable}. */
 export class TestCountsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
     const path = process.env[countsFileVariable];

@@ -17,7 +17,7 @@ import {
   withSecondRun,
 } from "./test-counts.ts";
 
-// `npm test [-- vitest arguments]`: all set-up, the checks, then the tests, where no vendor can be reached. `--full` adds the further tests,
+// `npm test [-- vitest arguments]`: all setup, the checks, then the tests, without internet access. `--full` adds the further tests,
 // a small kill storm and each benchmark at a small size; `--further` runs these alone, `--long` the long tests.
 
 const root = resolve(import.meta.dirname, "..");
@@ -25,7 +25,7 @@ const ownFlags = ["--full", "--further", "--long"];
 const flags = process.argv.filter((argument) => ownFlags.includes(argument));
 const [full, further, long] = ownFlags.map((flag) => flags.includes(flag));
 const vitestArgs = process.argv.slice(2).filter((argument) => !ownFlags.includes(argument));
-/** Longer than a run may take; a run that hangs ends and counts as failed. */
+/** A longer run is ended and counts as failed. */
 const deadlineMs = long ? 4 * 60 * 60_000 : 40 * 60_000;
 
 /** A program that tests start, and the Debian package that brings it. */
@@ -33,7 +33,7 @@ interface Requirement {
   readonly program: string;
   readonly debianPackage: string;
   readonly why: string;
-  /** What has something to stand in for it: the tests go on where it cannot be installed. */
+  /** The tests can run without it. */
   readonly optional?: true;
 }
 
@@ -41,17 +41,17 @@ const requirements: readonly Requirement[] = [
   { program: "git", debianPackage: "git", why: "tests use real repositories" },
   { program: "curl", debianPackage: "curl", why: "the tests run the documented commands" },
   { program: "openssl", debianPackage: "openssl", why: "the tests run the documented commands" },
-  { program: "chromium", debianPackage: "chromium", why: "tests look at the pages in a real browser" },
+  { program: "chromium", debianPackage: "chromium", why: "tests open the pages in a real browser" },
   {
     program: "chromium-headless-shell",
     debianPackage: "chromium-headless-shell",
-    why: "it is the same browser without windows, and takes half the time",
+    why: "the same browser without windows, in half the time",
     optional: true,
   },
   ...(process.platform === "linux"
     ? [
-        { program: "ip", debianPackage: "iproute2", why: "it brings up the loopback of the tests' network namespace" },
-        { program: "unshare", debianPackage: "util-linux", why: "tests run in a network namespace of their own" },
+        { program: "ip", debianPackage: "iproute2", why: "it enables loopback in the tests' network namespace" },
+        { program: "unshare", debianPackage: "util-linux", why: "tests run in a separate network namespace" },
         { program: "setpriv", debianPackage: "util-linux", why: "tests run without the namespace's privileges" },
         {
           program: "tini",
@@ -72,7 +72,7 @@ function isOnPath(program: string): boolean {
   return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
 }
 
-/** Installs what is missing when it can, and otherwise names it. */
+/** Installs missing programs if possible, and otherwise names them. */
 function ensurePrograms(): void {
   const missing = requirements.filter(({ program }) => !isOnPath(program));
   if (missing.length === 0) return;
@@ -80,14 +80,14 @@ function ensurePrograms(): void {
   const needed = packagesOf(missing.filter(({ optional }) => !optional));
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) {
     if (needed.length === 0) return;
-    throw new Error(`Install these first: ${needed.join(", ")} (the names of Debian's packages).`);
+    throw new Error(`Install these first: ${needed.join(", ")} (Debian packages).`);
   }
   if (needed.length > 0) install(needed);
   for (const wanted of packagesOf(missing.filter(({ optional }) => optional))) {
     try {
       install([wanted]);
     } catch {
-      say(`${wanted} cannot be installed; the tests go on without it.`);
+      say(`${wanted} cannot be installed; the tests continue without it.`);
     }
   }
 }
@@ -112,7 +112,7 @@ async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promis
   const [file = "", ...args] = argv;
   const child = spawn(file, args, { cwd: root, stdio: "inherit", env });
   const late = setTimeout(() => {
-    say(`Not done after ${deadlineMs / 60_000} minutes: ending it.`);
+    say(`Not finished after ${deadlineMs / 60_000} minutes: stopping it.`);
     child.kill("SIGTERM");
     setTimeout(() => child.kill("SIGKILL"), 10_000).unref();
   }, deadlineMs);
@@ -128,7 +128,7 @@ async function runToEnd(argv: readonly string[], env: NodeJS.ProcessEnv): Promis
 /** From util-linux, see {@link requirements}. */
 const unshare = "unshare";
 
-/** The argv that runs `argv` with no network but a loopback; null where the system does not let us. */
+/** The argv that runs `argv` with only a loopback network; null if the system refuses. */
 function isolated(argv: readonly string[]): readonly string[] | null {
   const asUser = process.getuid?.() === 0 ? [] : ["--map-current-user", "--keep-caps"];
   const namespace = ["--net", ...asUser, "--", process.execPath, join(root, "tools", "run-isolated.ts")];
@@ -136,7 +136,7 @@ function isolated(argv: readonly string[]): readonly string[] | null {
   return probe.status === 0 ? [unshare, ...namespace, ...argv] : null;
 }
 
-/** What a developer's shell holds for their own agents and gateway is no business of the tests. */
+/** Variables of a developer's own agents and gateway, which the tests do not get. */
 const privateVariables = /^(ANTHROPIC|OPENAI|CLAUDE|CODEX|POSTERN)|^(https?|all)_proxy$/i;
 
 function testEnvironment(countsFile: string): NodeJS.ProcessEnv {
@@ -157,7 +157,7 @@ const deadProxy = {
   NO_PROXY: "127.0.0.1,localhost,::1",
 };
 
-/** What of vitest's tests is run. */
+/** Which tests to run. */
 interface Run {
   readonly args: readonly string[];
   /** See `vitest.config.ts`; all tests without it. */
@@ -179,10 +179,10 @@ async function runVitest(countsFile: string, { args, set, sizes }: Run): Promise
   const env = { ...testEnvironment(countsFile), ...sizes, ...(set === undefined ? {} : { POSTERN_TEST_SET: set }) };
   const withoutNetwork = isolated(argv);
   if (withoutNetwork === null) {
-    say("This system gives no network namespace: tests run with a proxy that leads nowhere instead.");
+    say("This system refuses network namespaces: running the tests with a proxy without a listener instead.");
     return await runToEnd(argv, { ...env, ...deadProxy });
   }
-  say("Running the tests in a network namespace that has a loopback and nothing else.");
+  say("Running the tests in a network namespace with only loopback.");
   return await runToEnd(withoutNetwork, { ...env, POSTERN_TEST_ISOLATED: "1" });
 }
 
@@ -193,35 +193,35 @@ async function countTests(run: Run): Promise<TestCounts> {
   const exitCode = await runVitest(file, run);
   const counts = readCounts(file) ?? { ...noCounts, failed: 1 };
   await rm(scratch, { recursive: true, force: true });
-  // vitest may end badly for a reason that no test shows, such as a teardown that failed.
+  // vitest can fail for a reason that no test shows, such as a failed teardown.
   const unexplained = exitCode !== 0 && counts.failed === 0 && counts.passed > 0;
   return unexplained ? { ...counts, failed: 1 } : counts;
 }
 
-/** With more than these, it is not chance that made them fail. */
+/** More failed files than this are not chance. */
 const maxFilesRunAgain = 4;
 
 /**
- * Programs of others are late at times on a busy machine. Files that start them are run once more, alone, when something in them failed:
- * what fails both times is a failure, what passes once is named in the closing lines. Any other test that fails has failed.
+ * Agents can be slow on a busy machine. Failed files that start them run once more, alone. A test that fails both times is a failure; one that
+ * passes once is named in the closing lines. Any other failure counts.
  */
 async function runTests(run: Run): Promise<TestCounts> {
   const first = await countTests(run);
   const filesAgain = first.failedFiles.filter(mayRunAgain);
   if (run.set === undefined || filesAgain.length === 0 || first.failedFiles.length > maxFilesRunAgain) return first;
   for (const name of first.failedNames) say(`Failed: ${name}`);
-  say("Running those of these files that start agents once more, alone.");
+  say("Running the files that start agents once more, alone.");
   return withSecondRun(first, await countTests({ ...run, args: filesAgain.map(({ path }) => path) }));
 }
 
-/** One program that is a test as a whole. */
+/** A program that counts as one test. */
 async function runAsTest(name: string, argv: readonly string[]): Promise<TestCounts> {
   say(`Running ${name}.`);
   const passed = (await runToEnd([process.execPath, ...argv], process.env)) === 0;
   return passed ? { ...noCounts, passed: 1 } : { ...noCounts, failed: 1, failedNames: [name] };
 }
 
-/** What `npm test` leaves out. */
+/** The tests that `npm test` leaves out. */
 async function runFurther(): Promise<TestCounts> {
   const counts = await runTests({ args: [], set: "further" });
   say("Running a small kill storm.");
@@ -233,7 +233,7 @@ async function runFurther(): Promise<TestCounts> {
 
 async function runChosen(): Promise<TestCounts> {
   if (vitestArgs.length > 0 || long) {
-    say("Only some tests are asked for: not running `npm run check`.");
+    say("Running only some tests, without `npm run check`.");
     return runTests({ args: vitestArgs });
   }
   if (further) return runFurther();
@@ -241,7 +241,7 @@ async function runChosen(): Promise<TestCounts> {
   return full ? sumOf(main, await runFurther()) : main;
 }
 
-/** The checks are left out when only some tests are asked for. */
+/** The checks are left out for a selection of tests. */
 async function runChecks(): Promise<TestCounts> {
   if (vitestArgs.length > 0 || long || further) return noCounts;
   return runAsTest("the checks (`npm run check`)", [join(root, "tools", "check.ts")]);
@@ -249,11 +249,11 @@ async function runChecks(): Promise<TestCounts> {
 
 async function main(): Promise<number> {
   if (Number(process.versions.node.split(".")[0]) < 24) {
-    throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which brings its own.`);
+    throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which uses its own.`);
   }
   ensurePrograms();
   const startedAt = performance.now();
-  // The one waits for the network and the disk, the other computes.
+  // One part waits for network and disk, the other uses the CPU.
   const [checks] = await Promise.all([runChecks(), installAgents(say), preparePackageInstall(say)]);
   const tests = await runChosen();
   const ranNone = tests.passed + tests.failed === 0;

@@ -5,7 +5,7 @@ import type { InlineConfig } from "vite";
 
 const root = resolve(import.meta.dirname, "..");
 
-/** How Vite sees `web/`, in a build and while developing. */
+/** Vite's configuration of `web/`, for builds and development. */
 export const webConfig = {
   configFile: false,
   root: join(root, "web"),

@@ -1,14 +1,14 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** Bare arithmetic, which gateway, terminal host and browser must do alike. */
+/** Pure functions that gateway, terminal host and browser share. */
 const alsoAllowed = "src/core/utf8.ts";
 
 /**
- * The rule for `web/`: it runs in a browser, so it imports its own files, `src/wire`, {@link alsoAllowed} and packages, and nothing of Node. Read from the
- * text, because the parser that serves `src/` knows no JSX.
+ * The rule for `web/`: it runs in a browser, so it imports its own files, `src/wire`, {@link alsoAllowed} and packages, and nothing from Node. Read from the
+ * text, because the parser for `src/` does not support JSX.
  *
- * @returns what breaks it, one line each, and how much was looked at
+ * @returns the violations, one line each, and how many files and imports were read
  */
 export function checkWebImports(root: string): {
   readonly modules: number;

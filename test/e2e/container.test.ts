@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descendantsOf, isAlive } from "../../src/platform/processes.ts";
-import type { BootedContainer } from "../../tools/boot-contained.ts";
-import { whyNotContained } from "../../tools/contained.ts";
+import { type BootedContainer, whyNotContained } from "../../tools/contained.ts";
 import { type ModelServer, startModelServer } from "../model-server/model-server.ts";
 import { type ContainerScene, makeContainerRepository, makeContainerScene } from "../support/container-scene.ts";
 

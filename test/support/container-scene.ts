@@ -2,16 +2,19 @@ import { execFileSync } from "node:child_process";
 import { chownSync, existsSync, globSync } from "node:fs";
 import { mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { type BootedContainer, bootContained } from "../../tools/boot-contained.ts";
 import {
   type Bind,
+  type BootedContainer,
+  baseEnv,
+  bootContained,
   type ContainedEnd,
   type ContainedProgram,
   type ContainedRoot,
   ended,
+  posternUser,
+  rootUser,
   spawnContained,
 } from "../../tools/contained.ts";
-import { baseEnv, posternUser, rootUser } from "../../tools/container-users.ts";
 import { type ImageConfig, imageConfig, parseDockerfile } from "../../tools/dockerfile.ts";
 import { installPackage } from "./postern-process.ts";
 import { makeTestFolder } from "./test-folder.ts";

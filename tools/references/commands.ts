@@ -29,7 +29,7 @@ interface HelpPage {
   readonly help: string;
 }
 
-/** Of the command, and then of each command in it. */
+/** The command's help, followed by that of its subcommands. */
 async function helpOf(argv: readonly string[]): Promise<readonly HelpPage[]> {
   const { stdout } = await runCommand([...argv, "--help"]);
   const listed = [...stdout.matchAll(/^Commands.*:\n((?: .*\n)+)/gm)].map(([, lines = ""]) => lines);

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { createWorld, startGateway } from "../../test/support/gateway.ts";
-import { httpExamples } from "./http-examples.ts";
 import { type JsonSchema, jsonSchemaSchema, typeInWords } from "./json-schema.ts";
 import { code, generatedHead, table } from "./markdown.ts";
 
@@ -10,6 +9,28 @@ All routes except the public ones need \`Authorization: Bearer <token>\`. A body
 responses. An error is a problem document with a [code](errors.md). Live terminals and MCP are not in OpenAPI: see [WebSocket](websocket.md) and [MCP](../mcp.md).
 
 In the examples, \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes of the route, and \`$ID\` a session.`;
+
+const bearer = `-H "Authorization: Bearer $TOKEN"`;
+
+function post(path: string, body: string, method = ""): string {
+  return `curl -s ${method}${bearer} "$GATEWAY${path}" \\\n  -H 'Content-Type: application/json' -d '${body}'`;
+}
+
+/** Examples for routes with required input, by operation. A test runs each one. */
+const httpExamples: Readonly<Record<string, string | null>> = {
+  coding_ask: post("/api/coding/coding_ask", `{ "dir": "'"$PWD"'", "prompt": "What is here?", "waitMs": 60000 }`),
+  coding_read_session: post("/api/coding/coding_read_session", `{ "sessionId": "'"$ID"'", "last": 2 }`),
+  coding_list_sessions: post("/api/coding/coding_list_sessions", `{ "limit": 5 }`),
+  coding_search_sessions: post("/api/coding/coding_search_sessions", `{ "query": "rate limit", "in": "all" }`),
+  coding_interrupt: post("/api/coding/coding_interrupt", `{ "sessionId": "'"$ID"'" }`),
+  coding_list_agents: post("/api/coding/coding_list_agents", "{}"),
+  rescueList: post("/api/coding/rescue_list", "{}"),
+  submitLog: post("/api/v1/logs", `{ "content": "Decision: retries = 3", "title": "The flaky mirror" }`),
+  searchLogs: `curl -s ${bearer} "$GATEWAY/api/v1/search?q=mirror"`,
+  memory_search: post("/api/coding/memory_search", `{ "q": "mirror" }`),
+  memory_facts: post("/api/coding/memory_facts", `{ "subject": "Decision:retries" }`),
+  createToken: post("/api/tokens", `{ "name": "reader", "scopes": ["coding:read"] }`),
+};
 
 const contentSchema = z.record(z.string(), z.object({ schema: jsonSchemaSchema }));
 const operationSchema = z.object({
@@ -25,7 +46,7 @@ const operationSchema = z.object({
   responses: z.record(z.string(), z.object({ description: z.string(), content: contentSchema.optional() })),
 });
 
-/** What the reference reads of the OpenAPI document. */
+/** The relevant parts of the OpenAPI document. */
 export const openApiSchema = z.object({
   paths: z.record(z.string(), z.record(z.string(), operationSchema)),
   components: z.object({ schemas: z.record(z.string(), jsonSchemaSchema) }),
@@ -34,7 +55,7 @@ export const openApiSchema = z.object({
 type Operation = z.infer<typeof operationSchema>;
 type OpenApi = z.infer<typeof openApiSchema>;
 
-/** `docs/reference/http.md`, from a gateway that is started for it. */
+/** `docs/reference/http.md`, from a temporary gateway. */
 export async function httpReference(): Promise<string> {
   const world = await createWorld({ agents: false });
   try {
@@ -157,7 +178,7 @@ function schemaSections(schemas: OpenApi["components"]["schemas"]): string {
     .join("\n");
 }
 
-/** What an answer may lack is said of its fields; a request's fields are needed or have a default. */
+/** Response fields can be optional; request fields are required or have a default. */
 function fieldTable(schema: JsonSchema, io: "input" | "output"): string {
   const { properties = {}, required = [] } = schema;
   const rows = Object.entries(properties).map(([name, field]) => {
@@ -176,7 +197,7 @@ function link(name: string): string {
   return `[${name}](#${name.toLowerCase()})`;
 }
 
-/** As GitHub makes anchors of headings. */
+/** GitHub's anchor for a heading. */
 function anchor(heading: string): string {
   return heading
     .toLowerCase()

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What the references read of a JSON Schema. */
+/** The relevant parts of a JSON Schema. */
 export interface JsonSchema {
   readonly $ref?: string | undefined;
   readonly type?: string | readonly string[] | undefined;
