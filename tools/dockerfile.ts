@@ -40,7 +40,7 @@ export function parseDockerfile(text: string): readonly Stage[] {
       continue;
     }
     const stage = stages.at(-1);
-    if (stage === undefined) throw new Error(`Before the first FROM: ${line}`);
+    if (stage === undefined) throw new Error(`Instruction before the first FROM: ${line}`);
     stage.instructions.push({ keyword: keyword.toUpperCase(), text: rest });
   }
   return stages;
