@@ -76,14 +76,19 @@ export async function suppressTurns(
   { accountId, sessionId }: { readonly accountId: string; readonly sessionId: string },
   { indexes, at }: { readonly indexes: readonly number[]; readonly at: number },
 ): Promise<void> {
-  const owner = { account_id: accountId, session_id: sessionId };
-  for (const { first, last } of rangesOf(indexes)) {
-    await db
-      .insertInto("log_suppressions")
-      .values({ ...owner, first_turn: first, last_turn: last, created_at: at })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-  }
+  for (const range of rangesOf(indexes)) await insertSuppression(db, accountId, { ...range, sessionId, at });
+}
+
+async function insertSuppression(
+  db: LogsDatabase["db"],
+  accountId: string,
+  { sessionId, first, last, at }: Suppressed & { readonly at: number },
+): Promise<void> {
+  await db
+    .insertInto("log_suppressions")
+    .values({ account_id: accountId, session_id: sessionId, first_turn: first, last_turn: last, created_at: at })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }
 
 /** Lifts the suppression of these turns alone. */
@@ -102,22 +107,10 @@ export async function allowTurns(
         .where("first_turn", "=", range.first)
         .where("last_turn", "=", range.last)
         .execute();
-      for (const rest of [
-        { first: range.first, last: first - 1 },
-        { first: last + 1, last: range.last },
-      ]) {
-        if (rest.first > rest.last) continue;
-        await on.db
-          .insertInto("log_suppressions")
-          .values({
-            account_id: owner.accountId,
-            session_id: range.sessionId,
-            first_turn: rest.first,
-            last_turn: rest.last,
-            created_at: at,
-          })
-          .onConflict((conflict) => conflict.doNothing())
-          .execute();
+      const before = { ...range, last: first - 1, at };
+      const after = { ...range, first: last + 1, at };
+      for (const rest of [before, after]) {
+        if (rest.first <= rest.last) await insertSuppression(on.db, owner.accountId, rest);
       }
     }
   }

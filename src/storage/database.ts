@@ -46,10 +46,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   } catch (error) {
     await db?.destroy();
     if (error instanceof PosternError && !(error instanceof StoreFailure)) throw error;
-    const remedy = isDamaged(error) ? `. ${remedyFor(options)}` : "";
-    throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}${remedy}`, {
-      cause: error,
-    });
+    throw cannotOpen(place, error, isDamaged(error) ? `. ${remedyFor(options)}` : "");
   }
   const opened = db;
   let closing: Promise<void> | undefined;
@@ -70,15 +67,18 @@ export async function withRawDatabase<T>(
 ): Promise<T> {
   const place = url === null ? path : describeUrl(url);
   const db = await (url === null ? openSqlite(path) : openPostgres(url, silentLog)).catch((error: unknown) => {
-    throw new PosternError("store_unavailable", `Cannot open the store at ${place}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw cannotOpen(place, error);
   });
   try {
     return await task({ db, dialect: url === null ? "sqlite" : "postgres" });
   } finally {
     await db.destroy();
   }
+}
+
+function cannotOpen(place: string, cause: unknown, remedy = ""): PosternError<StorageErrorCode> {
+  const message = `Cannot open the store at ${place}: ${messageOf(cause)}${remedy}`;
+  return new PosternError("store_unavailable", message, { cause });
 }
 
 async function keepCopy({ url, path, copies, log }: DatabaseOptions, applied: readonly string[]): Promise<void> {

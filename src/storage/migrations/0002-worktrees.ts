@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Git worktrees that the gateway made for sessions, and what became of them. */
+/** Git worktrees that the gateway created for sessions, and their state. */
 export const worktreesMigration: Migration = {
   async up({ schema }) {
     await schema

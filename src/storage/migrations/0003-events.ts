@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Events with what was told of each session, and webhooks with their deliveries. */
+/** Session events with a memo per session, and webhooks with their deliveries. */
 export const eventsMigration: Migration = {
   async up(db) {
     await createEvents(db);
@@ -17,7 +17,7 @@ async function createEvents({ schema }: Kysely<unknown>): Promise<void> {
     .execute();
   await schema
     .createTable("session_event_memos")
-    .addColumn("session_id", "text", (c) => c.primaryKey()) // no reference: a memo outlives the id that it was told under
+    .addColumn("session_id", "text", (c) => c.primaryKey()) // no reference: a memo outlives its session id
     .addColumn("memo", "text", (c) => c.notNull())
     .addColumn("updated_at", "bigint", (c) => c.notNull())
     .execute();

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Which terminals showed a session, and when: what of each terminal's recording is the session's. */
+/** A session's parts of terminal recordings. */
 export const recordingsMigration: Migration = {
   async up(db) {
     const { schema } = db;
@@ -14,7 +14,7 @@ export const recordingsMigration: Migration = {
       .execute();
     await schema.createIndex("recordings_by_session").on("recordings").columns(["session_id", "started_at"]).execute();
     await schema.createIndex("recordings_by_terminal").on("recordings").column("terminal_id").execute();
-    // Terminals that live while the store is brought forward; a terminal is one session's at a time.
+    // Live terminals during the upgrade, each showing one session.
     await db
       .insertInto("recordings")
       .columns(["recording_id", "terminal_id", "session_id", "started_at"])

@@ -1,10 +1,10 @@
 import type { Migration } from "kysely/migration";
 
-/** Several accounts with passkeys, what was decided, and the authorization server's clients, records and keys. */
+/** Several accounts with passkeys, the audit log, and the authorization server's clients, records and keys. */
 export const oauthMigration: Migration = {
   async up(db) {
     const { schema } = db;
-    // The accounts of before are the owner's.
+    // Existing accounts are the owner's.
     await schema
       .alterTable("accounts")
       .addColumn("scopes", "text", (c) => c.notNull().defaultTo("[]"))

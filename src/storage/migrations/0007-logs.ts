@@ -2,9 +2,8 @@ import { type CreateTableBuilder, type Kysely, SqliteAdapter, sql } from "kysely
 import type { Migration } from "kysely/migration";
 
 /**
- * What is remembered of sessions: entries, what is derived from them, the words to find them by, and what is kept of deletions.
- * No reference takes anything along: what several entries share goes when the last of them does, and only `src/logs` can tell. Between the
- * rows that are derived there are none: `src/logs` asks what the store would ask again, of each row that comes and goes.
+ * The memory: entries, derived rows, words for search, and records of deletions. Deletes do not cascade: `src/logs` removes what several
+ * entries share with the last of them. Derived rows have no foreign keys, which would repeat checks of `src/logs` for each row.
  */
 export const logsMigration: Migration = {
   async up(db) {
@@ -15,7 +14,7 @@ export const logsMigration: Migration = {
   },
 };
 
-/** An integer that the store hands out, growing. */
+/** A generated, increasing integer. */
 function serial(db: Kysely<unknown>): "integer" | "bigserial" {
   return isSqlite(db) ? "integer" : "bigserial";
 }
@@ -24,7 +23,7 @@ function isSqlite(db: Kysely<unknown>): boolean {
   return db.getExecutor().adapter instanceof SqliteAdapter;
 }
 
-/** The key alone is the table: one tree of pages to write instead of two. For rows without text, which would be moved about. */
+/** Stores rows in the tree of the primary key: one tree to write instead of two. Only for rows without text. */
 function keyIsTable(db: Kysely<unknown>) {
   return <Table extends string, Column extends string>(table: CreateTableBuilder<Table, Column>) =>
     isSqlite(db) ? table.modifyEnd(sql`without rowid`) : table;
@@ -115,7 +114,7 @@ async function createWords(db: Kysely<unknown>): Promise<void> {
     .createTable("log_words")
     .addColumn("word_id", serial(db), (c) => c.primaryKey())
     .addColumn("account_id", "text", (c) => c.notNull())
-    // By bytes, as SQLite compares: what begins with a word lies behind it.
+    // Compares by bytes, like SQLite: words with a prefix follow it.
     .addColumn("word", isSqlite(db) ? "text" : sql`text collate "C"`, (c) => c.notNull())
     .addUniqueConstraint("log_words_once", ["account_id", "word"])
     .execute();
@@ -138,7 +137,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("type", "text", (c) => c.notNull())
     .addColumn("key", "text", (c) => c.notNull())
-    // One index for an account's and for one of them.
+    // Serves an account's entities and a single one.
     .addPrimaryKeyConstraint("entities_key", ["account_id", "entity_id"])
     .execute();
   await schema
@@ -150,7 +149,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("object_id", "text")
     .addColumn("value", "text")
     .execute();
-  // Of a subject they are found by its facts.
+  // A subject's statements are found by its facts.
   await schema
     .createIndex("statements_by_object")
     .on("statements")
@@ -163,7 +162,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("position", "integer", (c) => c.notNull())
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("statement_id", "text", (c) => c.notNull())
-    // As its statement has them: what is asked for lies together, in the order of time.
+    // Copied from the statement, so that an index holds a query's facts together, by time.
     .addColumn("subject_id", "text", (c) => c.notNull())
     .addColumn("predicate", "text", (c) => c.notNull())
     .addColumn("valid_from", "bigint", (c) => c.notNull())
@@ -184,7 +183,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
   await index("facts_by_predicate", ["account_id", "predicate"]);
 }
 
-/** Without content: they outlive what they speak of. */
+/** Without content, because they outlive the deleted data. */
 async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable("log_suppressions")

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Sessions whose words until then are not read into the catalog again. */
+/** Sessions whose earlier content is not indexed again. */
 export const forgottenMigration: Migration = {
   async up(db) {
     await db.schema

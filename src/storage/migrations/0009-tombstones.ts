@@ -1,7 +1,7 @@
 import { SqliteAdapter, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** What was deleted from the memory, so that a restored backup does not bring it back. */
+/** Deleted memory entries, so that a restored backup does not bring them back. */
 export const tombstonesMigration: Migration = {
   async up(db) {
     await db.schema

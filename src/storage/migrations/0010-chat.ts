@@ -1,7 +1,7 @@
 import { type Kysely, SqliteAdapter } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Chats: what each is set to, the sessions it hears of, what came from it and what is to be said in it. */
+/** Chats: settings, followed sessions, incoming updates and outgoing messages. */
 export const chatMigration: Migration = {
   async up(db) {
     await createChats(db);

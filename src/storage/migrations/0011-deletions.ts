@@ -1,7 +1,7 @@
 import { SqliteAdapter, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** Deletions from the memory that take more than one transaction, and the entries that are still to go. */
+/** Memory deletions that take several transactions, and their remaining entries. */
 export const deletionsMigration: Migration = {
   async up(db) {
     const count = ["logs", "episodes", "statements", "entities", "facts"] as const;
