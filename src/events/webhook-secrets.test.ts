@@ -63,7 +63,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
     expect(await other.events.webhooks.list(owner)).toHaveLength(1);
     expect(await other.events.webhooks.test(owner, webhookId)).toMatchObject({
       ok: false,
-      error: expect.stringMatching(`${webhookId}.*Put back the key`),
+      error: expect.stringMatching(`${webhookId}.*Restore the previous key`),
     });
     expect(receiver.requests).toEqual([]);
     expect(other.troubles).toEqual([]);
@@ -76,7 +76,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
     const keyPath = join(await makeTempFolder(), "key");
     await writeFile(keyPath, "broken");
     const { events, owner, troubles } = await setUp(store, keyPath);
-    expect(troubles).toEqual([expect.stringContaining("is no key")]);
+    expect(troubles).toEqual([expect.stringContaining("is not a key")]);
     const adding = events.webhooks.add(owner, { url: "https://example.org/" });
     await expect(adding).rejects.toMatchObject({ code: "store_unavailable" });
     expect(await events.webhooks.list(owner)).toEqual([]);
