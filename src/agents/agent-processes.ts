@@ -9,7 +9,7 @@ import { isRunning } from "../platform/processes.ts";
 import type { Environment, ExternalHolder } from "./template.ts";
 
 /** A live process of an agent, read from /proc. */
-export interface AgentProcess {
+interface AgentProcess {
   readonly row: ProcessRow;
   /** The arguments after the program. */
   readonly options: readonly string[];

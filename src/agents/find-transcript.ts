@@ -13,7 +13,7 @@ export function uuidFile(before: string, endings: readonly string[]): RegExp {
   return new RegExp(`^${before}(?<id>${[8, 4, 4, 4, 12].map(hex).join("-")})\\.(?:${endings.join("|")})$`, "i");
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
+export async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return (await readdir(folder)).slice(0, maxFolders);
   } catch (error) {

@@ -11,14 +11,14 @@ export interface ScreenDialog {
   readonly selected: number;
 }
 
-export interface DialogChoice {
+interface DialogChoice {
   /** As on the screen. */
   readonly label: string;
   /** For permission dialogs: what this choice decides. */
   readonly decides?: "allow" | "deny";
 }
 
-export interface KnownDialog {
+interface KnownDialog {
   readonly title: string;
   /** Matches a line above the choices. */
   readonly sign: RegExp;

@@ -42,34 +42,6 @@ export interface SetupJob extends SetupJobRequest {
   cancelLimit: () => void;
 }
 
-/** Jobs that wait, run or just ended, each in its own terminal. */
-export interface SetupJobRuns {
-  all(): readonly SetupJob[];
-  find(setupJobId: string): SetupJob | undefined;
-  /** Starts a job, or queues it: npm's global folder allows one installation at a time. @throws PosternError `agent_start_failed` */
-  begin(request: SetupJobRequest): Promise<SetupJob>;
-  /** The number of installations before this one. */
-  ahead(job: SetupJob): number;
-  /** Ends and removes the job. @param by who cancelled it, or null */
-  remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void>;
-  /** Removes the job a few seconds later, unless someone is watching. */
-  leave(job: SetupJob, by: SetupJobOrigin): void;
-  /** Restarts the time limit for unwatched jobs, before a viewer attaches. */
-  touch(job: SetupJob): void;
-  watch(job: SetupJob): () => void;
-  /** Ends and removes all jobs. */
-  close(): Promise<void>;
-}
-
-export interface SetupJobRunsDeps {
-  readonly host: TerminalHostClient;
-  /** A job of this agent ended or was removed. */
-  readonly changed: (agent: string) => void;
-  readonly note: RecordSetupJob;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
 /** A login with a second factor takes a few minutes, and so does a 100 MB download on a slow line. */
 const limitMs = 10 * 60_000;
 /** A page that reloads, or a phone that wakes up, is back by then. Installations need no viewer. */
@@ -83,7 +55,21 @@ const graceMs = { login: 1_000, install: 5_000 } satisfies Record<AgentSetupJobK
 const names = { login: "login", install: "installation" } satisfies Record<AgentSetupJobKind, string>;
 const size = { cols: 100, rows: 30 };
 
-export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJobRunsDeps): SetupJobRuns {
+/** Jobs that wait, run or just ended, each in its own terminal. */
+export function createSetupJobRuns({
+  host,
+  changed,
+  note,
+  clock,
+  log,
+}: {
+  readonly host: TerminalHostClient;
+  /** A job of this agent ended or was removed. */
+  readonly changed: (agent: string) => void;
+  readonly note: RecordSetupJob;
+  readonly clock: Clock;
+  readonly log: Log;
+}) {
   /** In the order of the requests. */
   const jobs = new Map<string, SetupJob>();
   let closed = false;
@@ -153,6 +139,7 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
     await host.forget(job.terminalId).catch((error: unknown) => logFailure(job, error));
   }
 
+  /** Ends and removes the job. @param by who cancelled it, or null */
   function remove(job: SetupJob, by: SetupJobOrigin | null): Promise<void> {
     job.removal ??= (async () => {
       if (by !== null && !hasEnded(job)) record(job, "cancelled", by);
@@ -206,6 +193,7 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
     endUnwatched(job);
   }
 
+  /** Removes the job a few seconds later, unless someone is watching. */
   function leave(job: SetupJob, by: SetupJobOrigin): void {
     job.cancelLeft();
     const unlessWatched = (): void => {
@@ -219,11 +207,12 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
 
   return {
     all: () => [...jobs.values()],
-    find: (setupJobId) => jobs.get(setupJobId),
+    find: (setupJobId: string) => jobs.get(setupJobId),
     leave,
     remove,
 
-    async begin(request) {
+    /** Starts a job, or queues it: npm's global folder allows one installation at a time. @throws PosternError `agent_start_failed` */
+    async begin(request: SetupJobRequest): Promise<SetupJob> {
       const waits = request.kind === "install" && installing().length > 0;
       const job: SetupJob = {
         ...request,
@@ -251,15 +240,17 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
       return job;
     },
 
-    ahead: (job) => (job.state === "waiting" ? installing().indexOf(job) : 0),
+    /** The number of installations before this one. */
+    ahead: (job: SetupJob) => (job.state === "waiting" ? installing().indexOf(job) : 0),
 
-    touch(job) {
+    /** Restarts the time limit for unwatched jobs, before a viewer attaches. */
+    touch(job: SetupJob): void {
       if (job.watchers > 0) return;
       job.unwatchedAt = clock.now();
       endUnwatched(job);
     },
 
-    watch(job) {
+    watch(job: SetupJob): () => void {
       job.watchers += 1;
       job.cancelUnwatched();
       let left = false;
@@ -273,7 +264,7 @@ export function createSetupJobRuns({ host, changed, note, clock, log }: SetupJob
       };
     },
 
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       stopListening();
       const all = [...jobs.values()];

@@ -73,7 +73,7 @@ export interface HookClaim {
 }
 
 /** How the terminal accepts pasted text. */
-export interface PasteHabits {
+interface PasteHabits {
   readonly bracketed: boolean;
   readonly enterDelayMs: number;
   /**
@@ -95,14 +95,14 @@ export interface AgentProblem {
   readonly fix: string | null;
 }
 
-export interface ComposerScreen {
+interface ComposerScreen {
   readonly lines: readonly string[];
   /** The same lines with faint cells blanked: agents paint hints faint. Null if the host does not report it. */
   readonly bright: readonly string[] | null;
 }
 
 /** The agent's input area. */
-export interface Composer {
+interface Composer {
   /** Its text without hints; null if no composer is painted, or the screen does not show it. */
   text(screen: ComposerScreen): string | null;
   /** The keys that remove this text, wherever the cursor is. */

@@ -15,7 +15,7 @@ const SHORT_STRING_BYTES = 48;
 export type Verdict = "go_on" | "stop";
 
 /** Inspects lines for a fixed set of names. Other keys and strings read as "", without an allocation. */
-export interface Peek {
+interface Peek {
   /**
    * Visits the members of the object at `at`, in order.
    * @param visit gets the key and the position of its value

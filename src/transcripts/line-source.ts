@@ -205,12 +205,7 @@ export interface ScanPosition {
 }
 
 /** Splits chunks into lines and buffers the last one, up to the limit. */
-export interface LineSplitter {
-  push(chunk: Buffer): void;
-  position(): ScanPosition;
-}
-
-export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSplitter {
+function createLineSplitter(sink: LineSink, from: ScanPosition) {
   let lineStart = from.offset;
   let insideTooLong = from.insideTooLong;
   let waiting: Buffer[] = [];
@@ -240,7 +235,7 @@ export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSpli
   }
 
   return {
-    push(chunk) {
+    push(chunk: Buffer): void {
       let at = 0;
       for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, at)) {
         endLine(chunk.subarray(at, end));
@@ -249,7 +244,7 @@ export function createLineSplitter(sink: LineSink, from: ScanPosition): LineSpli
       keep(chunk.subarray(at));
       sink.pause();
     },
-    position: () => ({ offset: lineStart, insideTooLong }),
+    position: (): ScanPosition => ({ offset: lineStart, insideTooLong }),
   };
 }
 

@@ -6,7 +6,7 @@ import { type MessageForm, readLine, type SavedIndexer, type TurnIndexer, type T
 import { createTurnDraft, imagesOf, type TurnDraft } from "./turn-parts.ts";
 
 /** The parts of a format that differ between agents. */
-export interface FormatParts {
+interface FormatParts {
   /** @param saved where to continue; ignored if it is of another format */
   createIndexer(saved?: SavedIndexer): TurnIndexer;
   /** The user's text in the first line of a turn, or null. */

@@ -43,15 +43,18 @@ export interface Transcripts {
   close(): Promise<void>;
 }
 
-export interface TranscriptsOptions {
+export function createTranscripts({
+  formats,
+  clock,
+  log,
+  maxOpen = defaultMaxOpen,
+}: {
   readonly formats: TranscriptFormats;
   readonly clock: Clock;
   readonly log: Log;
   /** The number of indexed transcripts, least recently used first out; 64 by default. */
   readonly maxOpen?: number;
-}
-
-export function createTranscripts({ formats, clock, log, maxOpen = defaultMaxOpen }: TranscriptsOptions): Transcripts {
+}): Transcripts {
   const opened = new Map<string, OpenTranscript>();
   const cache = createTurnCache(maxCachedCharacters);
   const lock = createKeyedLock();

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Turn } from "../wire/turn.ts";
 import { type Fields, parseLine } from "./json-fields.ts";
 import { cut } from "./turn-parts.ts";
 
@@ -111,29 +110,11 @@ export interface TurnIndexer {
   save(): SavedIndexer | null;
 }
 
-/** Marks and facts of a transcript, as an indexer collects them. */
-export interface TurnLog {
-  readonly marks: TurnMark[];
-  readonly turnsBefore: number;
-  readonly facts: TranscriptFacts;
-  /** The role of the newest turn. */
-  lastRole(): Turn["role"] | undefined;
-  /** Adds a prompt as an open turn. `promptCharacters` of the first one are kept for a title. */
-  prompt(mark: Omit<TurnMark, "role">, text: string): void;
-  answer(mark: Omit<TurnMark, "role">): void;
-  /** Marks the newest turn as stopped by the user. A prompt that was stopped before any answer is unchanged: it may have been read. */
-  interrupt(): void;
-  /** Records the time of a line. */
-  seen(time: string | null): void;
-  /** The common part of the saved state, with these last marks. */
-  saved<Format extends string>(format: Format, kept?: readonly TurnMark[]): SavedIndexer & { readonly format: Format };
-}
-
 /** Enough for a title. */
 const defaultPromptCharacters = 1_000;
 
-/** An empty log, or one that continues a saved state. */
-export function createTurnLog(from: SavedIndexer | null, { promptCharacters = defaultPromptCharacters } = {}): TurnLog {
+/** Marks and facts as an indexer collects them, from the start or from a saved state. `promptCharacters` of the first prompt are kept for a title. */
+export function createTurnLog(from: SavedIndexer | null, { promptCharacters = defaultPromptCharacters } = {}) {
   const marks: TurnMark[] = [...(from?.marks ?? [])];
   const turnsBefore = from?.turnsBefore ?? 0;
   const facts: TranscriptFacts = { ...(from?.facts ?? noFacts) };
@@ -141,23 +122,24 @@ export function createTurnLog(from: SavedIndexer | null, { promptCharacters = de
     marks,
     turnsBefore,
     facts,
-    lastRole: () => marks.at(-1)?.role,
-    prompt(mark, text) {
+    lastRole: (): TurnMark["role"] | undefined => marks.at(-1)?.role,
+    prompt(mark: Omit<TurnMark, "role">, text: string): void {
       marks.push({ role: "user", ...mark });
       facts.firstPrompt ??= cut(text, promptCharacters);
       facts.lastTurn = { kind: "open" };
     },
-    answer: (mark) => void marks.push({ role: "assistant", ...mark }),
-    interrupt() {
+    answer: (mark: Omit<TurnMark, "role">): void => void marks.push({ role: "assistant", ...mark }),
+    /** Marks the newest turn as stopped by the user. A prompt that was stopped before any answer is unchanged: it may have been read. */
+    interrupt(): void {
       const last = marks.at(-1);
       if (last?.role !== "assistant" || last.interrupted === true) return;
       marks[marks.length - 1] = { ...last, interrupted: true };
     },
-    seen(time) {
+    seen(time: string | null): void {
       facts.createdAt ??= time;
       facts.updatedAt = time ?? facts.updatedAt;
     },
-    saved(format, kept = marks.slice(-1)) {
+    saved<Format extends string>(format: Format, kept: readonly TurnMark[] = marks.slice(-1)) {
       const before = turnsBefore + marks.length - kept.length;
       return { format, turnsBefore: before, marks: [...kept], facts: { ...facts } };
     },

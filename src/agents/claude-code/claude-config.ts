@@ -80,16 +80,8 @@ export async function readClaudeConfig(path: string): Promise<ClaudeConfig> {
   return (await readConfig(path)).config;
 }
 
-interface ReadConfig {
-  readonly config: ClaudeConfig;
-  /** The target of a link. */
-  readonly target: string;
-  readonly mode: number;
-  /** From before the content was read. */
-  readonly state: string | null;
-}
-
-async function readConfig(path: string): Promise<ReadConfig> {
+/** The file (behind a link: its `target`), and its `state` from before it was read. */
+async function readConfig(path: string) {
   let bytes: Awaited<ReturnType<typeof readSmallFile>>;
   let target: string;
   let mode: number;

@@ -86,7 +86,7 @@ function kindOfMessage(line: Buffer, message: number, role: string): ClaudeLineK
 }
 
 /** The content of a user line. */
-export type ClaudeUserLine =
+type ClaudeUserLine =
   | { readonly kind: "prompt"; readonly text: string }
   /** A command or shell line of the user: a prompt only if the model answers it. */
   | { readonly kind: "command"; readonly text: string }

@@ -13,7 +13,7 @@ import { agentError } from "../errors.ts";
 import type { Environment } from "../template.ts";
 
 /** The settings of `config.toml` that a start needs. */
-export interface CodexConfig {
+interface CodexConfig {
   /** The person chose a provider or credential store: then nothing is added. */
   readonly choosesProvider: boolean;
   /** The configured address of the vendor's API. */

@@ -1,9 +1,10 @@
-import { readdir, readFile, readlink, stat } from "node:fs/promises";
+import { readdir, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
 import { processRow } from "../../platform/process-table.ts";
 import { descendantsOf, isAlive } from "../../platform/processes.ts";
+import { readProc } from "../agent-processes.ts";
 import type { ExternalHolder } from "../template.ts";
 
 /**
@@ -59,7 +60,7 @@ async function inodeOf(path: string): Promise<bigint | null> {
 
 /** @see proc_locks(5): `1: FLOCK  ADVISORY  WRITE 7791 fe:00:2156279 0 EOF`. */
 async function flocks(): Promise<readonly { readonly pid: number; readonly inode: bigint }[]> {
-  const text = await readProc("/proc/locks");
+  const text = readProc("/proc/locks");
   return text.split("\n").flatMap((line) => {
     const [, pid, inode] = /FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
     return pid === undefined || inode === undefined ? [] : [{ pid: Number(pid), inode: BigInt(inode) }];
@@ -75,7 +76,7 @@ async function locksHeldBy(folder: string, pid: number): Promise<readonly string
     const id = /^(.+)\.lock$/.exec(basename(path))?.[1] ?? "";
     if (!isUuid(id) || basename(dirname(path)) !== locksFolder) continue;
     if (!(await sameFile(path, join(folder, `${id}.lock`)))) continue;
-    const info = await readProc(`/proc/${pid}/fdinfo/${descriptor}`);
+    const info = readProc(`/proc/${pid}/fdinfo/${descriptor}`);
     if (/^lock:.*FLOCK/m.test(info)) ids.push(id);
   }
   return ids;
@@ -84,13 +85,4 @@ async function locksHeldBy(folder: string, pid: number): Promise<readonly string
 async function sameFile(one: string, other: string): Promise<boolean> {
   const [first, second] = await Promise.all([inodeOf(one), inodeOf(other)]);
   return first !== null && first === second;
-}
-
-async function readProc(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ESRCH", "EACCES", "EPERM")) return "";
-    throw error;
-  }
 }

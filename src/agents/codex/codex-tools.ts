@@ -2,7 +2,7 @@ import { type Fields, fieldsAt, isFields, listAt, stringAt, toolInput, toolResul
 import type { ToolResult } from "../../wire/turn.ts";
 
 /** A tool call as shown in a turn. */
-export interface CodexCall {
+interface CodexCall {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;

@@ -1,6 +1,4 @@
-import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
 import {
   fieldsAt,
@@ -10,6 +8,7 @@ import {
   type ScanPosition,
   stringAt,
 } from "../../transcripts/index.ts";
+import { namesIn } from "../find-transcript.ts";
 
 /** First lines have 25 KB; much longer ones are ignored. */
 const firstLineBytes = [32 * 1024, 512 * 1024];
@@ -109,15 +108,6 @@ async function findPart(path: string, session: string, part: string): Promise<st
 /** The numbered folders, newest first. */
 async function foldersIn(folder: string): Promise<readonly string[]> {
   return (await namesIn(folder)).filter((name) => /^\d{2,4}$/.test(name)).toSorted((a, b) => Number(b) - Number(a));
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP")) return [];
-    throw error;
-  }
 }
 
 /** The start of a file, up to the end of a line. */

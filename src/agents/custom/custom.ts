@@ -205,14 +205,14 @@ const idForm = new RegExp(`^${idCharacters}$`);
 const maxFolders = 20_000;
 
 /** The fixed folders of a pattern. */
-export function patternRoot(pattern: string): string {
+function patternRoot(pattern: string): string {
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => segment === "*" || segment.includes("{sessionId}"));
   return segments.slice(0, first).join("/") || "/";
 }
 
 /** All files that `pattern` can match. @see findByPattern */
-export function patternPlace(pattern: string): TranscriptPlace {
+function patternPlace(pattern: string): TranscriptPlace {
   const root = patternRoot(pattern);
   const segments = pattern.split("/").slice(root.split("/").filter(Boolean).length + 1);
   const [first = /^$/, ...others] = segments.map((segment) => {
@@ -228,7 +228,7 @@ export function patternPlace(pattern: string): TranscriptPlace {
  * The file that `pattern` (absolute, with `{sessionId}`, and `*` for one folder) matches for this id; null if there is none, or the id is
  * not safe in a path.
  */
-export async function findByPattern(pattern: string, sessionId: string): Promise<string | null> {
+async function findByPattern(pattern: string, sessionId: string): Promise<string | null> {
   if (!idForm.test(sessionId)) return null;
   let places = [patternRoot(pattern)];
   const open = pattern.split("/").slice(patternRoot(pattern).split("/").filter(Boolean).length + 1);
@@ -244,7 +244,7 @@ export async function findByPattern(pattern: string, sessionId: string): Promise
 }
 
 /** The id in the path of the one file matching `pattern` that `pid` or a child has open (Linux); null for none or several. */
-export async function openFileId(pattern: string, pid: number): Promise<string | null> {
+async function openFileId(pattern: string, pid: number): Promise<string | null> {
   const [before = "", after = ""] = pattern.split("{sessionId}");
   const matcher = new RegExp(`^${escaped(before)}([^/]+)${escaped(after)}$`);
   const ids = new Set<string>();

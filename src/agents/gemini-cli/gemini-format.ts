@@ -108,7 +108,7 @@ const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "info", "error
  * Finds turns and facts in a transcript of Gemini CLI, from its start or from a saved state. What the agent removes from its history (a
  * rewind, a cancelled prompt) stays a turn.
  */
-export function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
+function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from);
   const { marks, facts } = log;

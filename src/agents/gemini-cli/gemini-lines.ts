@@ -12,7 +12,7 @@ import {
  * The kind of a line, from its first bytes. `user` may be a prompt and has to be parsed; `other` has no turns or facts; `unreadable` is not
  * JSON.
  */
-export type GeminiLineKind =
+type GeminiLineKind =
   | "head"
   | "user"
   | "tool_result"
@@ -74,7 +74,7 @@ function holds(line: Buffer, at: number, key: string): boolean {
 const contextTag = /^\s*<(session_context|hook_context)>/;
 
 /** The content of a user line. `context` starts a copy of the history, which a `history` line ends (measured). */
-export type GeminiUserLine =
+type GeminiUserLine =
   | { readonly kind: "prompt"; readonly text: string }
   | { readonly kind: "context" }
   | { readonly kind: "none" };
@@ -128,7 +128,7 @@ export function geminiId(line: Fields): string {
 }
 
 /** A call; its result is null while it runs. */
-export interface GeminiCall {
+interface GeminiCall {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;

@@ -14,7 +14,7 @@ import { readGeminiUser } from "./gemini-lines.ts";
 export const typedLog = "logs.json";
 
 /** A process's current session; `soon` while its files are incomplete; null if unknown. */
-export type Moved = { readonly sessionId: string } | "soon" | null;
+type Moved = { readonly sessionId: string } | "soon" | null;
 
 // For the newest prompts; a longer one is not recognized.
 const tailBytes = 64 * 1024;

@@ -103,7 +103,7 @@ function usageOf(tokens: Fields): Usage | null {
 }
 
 /** The kind of a line, from its first bytes; `other` has no turns or facts. */
-export type OpenCodeLineKind = "session" | "message" | "part" | "other";
+type OpenCodeLineKind = "session" | "message" | "part" | "other";
 
 /** Event types end with a version. */
 const kinds: readonly (readonly [Buffer, OpenCodeLineKind])[] = [
@@ -114,17 +114,17 @@ const kinds: readonly (readonly [Buffer, OpenCodeLineKind])[] = [
 ];
 
 /** The kind of a line, without parsing it. */
-export function openCodeLineKind(line: Buffer): OpenCodeLineKind {
+function openCodeLineKind(line: Buffer): OpenCodeLineKind {
   return kinds.find(([head]) => line.subarray(0, head.length).equals(head))?.[1] ?? "other";
 }
 
 /** The session or message of an event. */
-export function openCodeInfo(line: Fields): Fields {
+function openCodeInfo(line: Fields): Fields {
   return fieldsAt(fieldsAt(line, "data"), "info");
 }
 
 /** The part of a message in an event. */
-export function openCodePart(line: Fields): Fields {
+function openCodePart(line: Fields): Fields {
   return fieldsAt(fieldsAt(line, "data"), "part");
 }
 
@@ -132,12 +132,12 @@ export function openCodePart(line: Fields): Fields {
 const maxIdCharacters = 100;
 
 /** The id under `key`; empty if there is none. */
-export function openCodeId(from: Fields, key = "id"): string {
+function openCodeId(from: Fields, key = "id"): string {
   return stringAt(from, key)?.slice(0, maxIdCharacters) ?? "";
 }
 
 /** Whether a session's first line is a sub-agent's. */
-export function isSubagentSession(first: Buffer): boolean {
+function isSubagentSession(first: Buffer): boolean {
   if (openCodeLineKind(first) !== "session" || !first.includes('"parentID"')) return false;
   const line = parseLine(first);
   return line !== null && stringAt(openCodeInfo(line), "parentID") !== null;
@@ -147,31 +147,31 @@ export function isSubagentSession(first: Buffer): boolean {
 const standInTitle = /^(?:New|Child) session - \d{4}-/;
 
 /** The session's title; null while it is provisional. */
-export function openCodeTitle(info: Fields): string | null {
+function openCodeTitle(info: Fields): string | null {
   const title = stringAt(info, "title");
   return title === null || title === "" || standInTitle.test(title) ? null : title;
 }
 
 /** Epoch milliseconds as ISO 8601. */
-export function openCodeTime(ms: unknown): string | null {
+function openCodeTime(ms: unknown): string | null {
   return typeof ms === "number" && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : null;
 }
 
 /** The prompt in a user's part; null for what the agent added, such as a file's text. */
-export function openCodePrompt(part: Fields): string | null {
+function openCodePrompt(part: Fields): string | null {
   const text = stringAt(part, "text");
   const isTyped = part["type"] === "text" && part["synthetic"] !== true && part["ignored"] !== true;
   return isTyped && text !== null && text.trim() !== "" ? text : null;
 }
 
 /** The model of an answer, as `--model` takes it. */
-export function openCodeModel(info: Fields): string | null {
+function openCodeModel(info: Fields): string | null {
   const [provider, model] = [stringAt(info, "providerID"), stringAt(info, "modelID")];
   return provider === null || model === null ? null : `${provider}/${model}`;
 }
 
 /** The turn's state after its newest answer: after tool calls it continues. */
-export function openCodeState(info: Fields): TurnState {
+function openCodeState(info: Fields): TurnState {
   const error = info["error"];
   if (isFields(error)) return failureOf(error);
   const finish = stringAt(info, "finish");
@@ -199,7 +199,7 @@ const savedSchema = savedIndexerSchema.extend({
  * Finds the turns in a session's log of OpenCode, from its start or from a saved state. What an undo removes stays a turn; what the agent
  * writes as the user (a summary, "go on") belongs to its own turn.
  */
-export function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
+function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
   const log = createTurnLog(from, { promptCharacters });
   const { facts } = log;
