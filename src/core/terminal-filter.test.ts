@@ -217,7 +217,7 @@ describe("the filter over a program's output", () => {
     expect(filtered(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61))).toBe("\ufeffa");
   });
 
-  it("goes on after a string that does not end, at the next escape and at a terminal's bound", () => {
+  it("resumes after an unterminated string, at the next escape or the maximum length", () => {
     expect(filtered(`${esc}]52;c;`, "AAAA".repeat(100), `${esc}[1mon`)).toBe(`${esc}[1mon`);
     expect(filtered(`${esc}PAAAA`, "\x18on")).toBe("on");
     const filter = createTerminalFilter({ maxStringLength: 1_000 });
@@ -249,12 +249,12 @@ describe("the filter over a program's output", () => {
     expect(filtered(`${esc}]2;${"t".repeat(5_000)}${bell}`)).toBe(`${esc}]2;${"t".repeat(1_024)}${esc}\\`);
   });
 
-  it("keeps the modes of a list that it knows, and no number that nobody can mean", () => {
+  it("keeps the known modes of a list and caps huge numbers", () => {
     expect(filtered(`${esc}[?3;25;2031;1049h`)).toBe(`${esc}[?25;1049h`);
     expect(filtered(`a${esc}[2147483647b`)).toBe(`a${esc}[99999b`);
   });
 
-  it("forgets what it held when output goes on elsewhere", () => {
+  it("discards held output when output continues elsewhere", () => {
     const filter = createTerminalFilter();
     filter.write(`${esc}]52;c;AAAA`);
     filter.reset();

@@ -6,7 +6,7 @@ function ownMemory(): boolean {
   return buffer.byteOffset === 0 && buffer.buffer.byteLength === buffer.byteLength;
 }
 
-test("a small buffer has memory of its own while something is loaded, and shares it again afterwards", async () => {
+test("small buffers have their own memory during a load and use the pool again afterwards", async () => {
   expect(await unpooled(async () => ownMemory())).toBe(true);
   expect(ownMemory()).toBe(false);
   await expect(unpooled(() => Promise.reject(new Error("cannot be loaded")))).rejects.toThrow("cannot be loaded");

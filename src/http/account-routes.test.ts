@@ -112,7 +112,7 @@ test("an account is added with a link for its first browser, gets others, and is
   });
 });
 
-test("nobody gives more than they have: no token, account or sign-in link of a token may what the token may not", async () => {
+test("callers can grant only what they hold: tokens, accounts and sign-in links of a token are limited to its scopes", async () => {
   const { call, callAs, signedIn, accounts, ...server } = await setUp();
   const anna = await accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:drive"] });
   for (const [path, body, scope] of [
@@ -208,7 +208,7 @@ test("clients are added, listed and removed, also one whose id is an address", a
   expect(JSON.stringify(audit.body)).not.toContain(clientSecret);
 });
 
-test("who may sign in and who did what is the owner's to see: another account's browser is told so", async () => {
+test("only the owner sees the accounts and the audit log: another account's browser is refused", async () => {
   const server = await setUp();
   const { accountId } = await server.accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:drive"] });
   const browser = await signInBrowser(server, { accountId });

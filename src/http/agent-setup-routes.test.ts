@@ -155,7 +155,7 @@ test("the owner sees what each agent needs, installs it, logs it in by either wa
   expect(entries.every(({ account, address }) => account?.name === name && address === "127.0.0.1")).toBe(true);
 });
 
-test("another account, a token or an app without the right, and nobody at all, are refused", async () => {
+test("other accounts, tokens and apps without the scope, and unauthenticated callers are refused", async () => {
   const server = await setUp();
   const { callWith, signedIn, accounts, apps, done } = server;
   const anna = await accounts.directory.add({ name: "anna", scopes: ["coding:read", "coding:write", "coding:drive"] });
@@ -172,7 +172,7 @@ test("another account, a token or an app without the right, and nobody at all, a
   expect(done).toEqual([]);
 });
 
-test("the owner's browser is let in with its key and from the pages' own origin only", async () => {
+test("the owner's browser is accepted only with its key and from the gateway's origin", async () => {
   const server = await setUp();
   const browser = await signInBrowser(server);
   for (const [method, path] of acts) {

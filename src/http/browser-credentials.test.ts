@@ -102,7 +102,7 @@ describe("a browser's sign-in", () => {
     expect(await send("GET", "/api/folders", { cookie: null, key: null, more: admin })).toBe(200);
   });
 
-  test("stays beside that of another gateway on another port of the host", async () => {
+  test("coexists with that of a gateway on another port of the host", async () => {
     const one = await setUp();
     const two = await setUp();
     const cookie = `${one.browser.cookie}; ${two.browser.cookie}`;

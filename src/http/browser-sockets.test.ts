@@ -9,7 +9,7 @@ import { terminalSocketPath } from "./terminal-socket.ts";
 
 const gateway = { id: "g", version: "1.2.3", baseUrl: "http://localhost:7177" };
 
-/** In the terminal's place: says who was let in, for as long as they may be. */
+/** Replaces the terminal: records the callers that are connected. */
 const greetingSocket: RouteModule = ({ onUpgrade }) =>
   onUpgrade(terminalSocketPath, ({ ws, principal }) => ws.send(principal.kind));
 

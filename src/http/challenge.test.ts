@@ -9,7 +9,7 @@ import type { Access } from "./route-server.ts";
 
 const wellKnown = "/.well-known/oauth-protected-resource";
 
-/** A route of this access, at a door of its own. */
+/** A server with one route of this access. */
 function routeOf(url: string, access: Access, resource?: "mcp"): RouteModule {
   return ({ app, principalOf }) =>
     app.route({
@@ -109,7 +109,7 @@ describe("a token that was given for /mcp", () => {
   });
 });
 
-test("what an account has of its own is no app's, and a token's with admin only", async () => {
+test("an account's own objects are closed to apps, and open to tokens only with admin", async () => {
   const { ask, bearer, accountId, apps, token } = await setUp();
   const app = apps.issue({ accountId, scopes: ["coding:read", "coding:drive", "admin"] });
   expect(await ask("/mine", bearer(app.token))).toEqual([403, expect.stringContaining('scope="admin"')]);

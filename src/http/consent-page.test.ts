@@ -5,7 +5,7 @@ import { scriptedRedirect } from "../../test/support/scripted-oauth.ts";
 describe("the consent page", () => {
   const path = `/oauth/authorize?${new URLSearchParams(request).toString()}`;
 
-  test("says who asks, where the answer goes and for what, in nobody's frame, kept by nobody, and sends its form anywhere", async () => {
+  test("shows the app, the redirect and the scopes, cannot be framed or cached, and can send its form anywhere", async () => {
     const scene = await openScene();
     const { status, headers, body } = await scene.get(path);
     expect(status).toBe(200);
@@ -37,7 +37,7 @@ describe("the consent page", () => {
     expect(body).not.toContain("<form");
   });
 
-  test("a mistake that the client can be told leads to the client; another is a page", async () => {
+  test("an error is reported to the client by redirect if possible; otherwise it is a page", async () => {
     const scene = await openScene();
     const told = await scene.get(path.replace("coding%3Aread+coding%3Awrite", "everything"));
     expect(told.status).toBe(303);
@@ -90,7 +90,7 @@ describe("the consent page", () => {
   });
 });
 
-test("error_uri leads to words about the error, for everybody", async () => {
+test("error_uri leads to a public page about the error", async () => {
   const scene = await openScene();
   const { status, body } = await scene.get("/docs/oauth-errors", []);
   expect(status).toBe(200);

@@ -14,7 +14,7 @@ import { scopes } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 
 describe("the decision route, signed in with a browser on http", () => {
-  test("allow leads to the redirect with what the server gives, as 303, kept by nobody", async () => {
+  test("allow redirects with the server's result, as an uncached 303", async () => {
     const scene = await openScene();
     const answer = await scene.post(withKey(scene));
     expect(answer.status).toBe(303);
@@ -134,7 +134,7 @@ describe("the decision route, signed in with a browser on http", () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test("a signed-out browser decides no more", async () => {
+  test("a signed-out browser cannot decide", async () => {
     const scene = await openScene();
     const { accountId } = await scene.server.accounts.owner();
     const [session] = await scene.server.accounts.browsers.list(accountId);
@@ -151,7 +151,7 @@ describe("the decision route, signed in with a browser on http", () => {
     const none = await scene.post(withKey(scene, { ...allow, ...boxes }));
     expectMistakePage(none, 400);
     expect(none.body).toContain("Select at least one");
-    expect(none.body, "nothing is ticked anew").not.toMatch(/<input[^>]* checked/);
+    expect(none.body, "nothing is selected again").not.toMatch(/<input[^>]* checked/);
     expect(scene.seen).toHaveLength(1);
     expect((await scene.post(withKey(scene, { ...request, ...boxes, action: "deny" }))).status).toBe(303);
   });
@@ -174,7 +174,7 @@ describe("the decision route on https", () => {
     expect(scene.seen[1]?.decider.scopes).toEqual(new Set(scopes));
   });
 
-  test("lets a device be driven by nobody who has the cookie alone", async () => {
+  test("does not grant a device coding:drive with the cookie alone", async () => {
     const scene = await openScene(https);
     const form = { user_code: scriptedUserCode, action: "allow", scope: "coding:drive" };
     for (const sent of [form, withKey(scene, form)]) await scene.post(sent, {}, "/oauth/device");
@@ -255,7 +255,7 @@ describe("the decision route with a bearer", () => {
   });
 });
 
-test("where nobody signs in, a page of the gateway decides, and no other", async () => {
+test("without authentication, only a page of the gateway can decide", async () => {
   const scene = await openScene({ auth: "none" });
   expect((await scene.get(`/oauth/authorize?${new URLSearchParams(request).toString()}`, [])).status).toBe(200);
   expect((await scene.post(allow, { cookie: null })).status).toBe(303);

@@ -48,7 +48,7 @@ test("the page asks for the code, and shows what waits with it however it was ty
   }
 });
 
-test("a wrong code is told as a mistake, with another try; what is no code is shown harmlessly", async () => {
+test("a wrong code shows an error and the form again; other input is shown harmlessly", async () => {
   const { get, post } = await openScene();
   for (const typed of ["AAAA-AAAA", `"><script>alert(1)</script>`, "x".repeat(2_000)]) {
     const { status, body } = await get(`?user_code=${encodeURIComponent(typed)}`);
@@ -127,7 +127,7 @@ test("looking at codes counts for nothing, so no page can use up what the owner'
   expect((await post({ user_code: "AAAA", action: "allow" })).status).toBe(429);
 });
 
-test("a wrong key is told with the way to sign in and back", async () => {
+test("a wrong key shows a link to sign in and return", async () => {
   const { post } = await openScene();
   const { status, body } = await post({ user_code: scriptedUserCode, action: "allow" }, undefined, "k".repeat(43));
   expect(status).toBe(403);

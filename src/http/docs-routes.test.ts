@@ -18,7 +18,7 @@ test("the reference and all that its page loads come from the gateway, without s
   expect(html).not.toMatch(/<script>|\son\w+=|https?:/); // nothing inline, nothing from elsewhere
 });
 
-test("the page may load from and talk to nobody but the gateway", async () => {
+test("the page can load from and call only the gateway", async () => {
   const { url } = await setUp();
   const policy = (await fetch(`${url}/docs`)).headers.get("content-security-policy") ?? "";
   const directives = new Map(policy.split("; ").map((text) => [text.split(" ")[0], text.split(" ").slice(1)]));

@@ -54,7 +54,7 @@ async function setUp() {
 
 const patient = { timeout: 10_000 };
 
-test("a stream tells what comes, and goes on after the last event that was seen", async () => {
+test("a stream delivers new events and continues after the last event received", async () => {
   const { url, token, publish } = await setUp();
   const { token: bearer } = await token();
   await publish({ sessionId: "before" });
@@ -84,7 +84,7 @@ test("a stream without events says where to go on from, so that nothing is lost 
   expect(second.resets).toEqual([]);
 });
 
-test("an id that is too old, or nobody's, is answered with reset, then with what comes", async () => {
+test("an expired or unknown id causes a reset, then new events", async () => {
   const { url, token, publish, clock } = await setUp();
   const { token: bearer } = await token();
   await publish({ sessionId: "before" });
@@ -111,7 +111,7 @@ test("a token that is limited to a folder never sees another folder's events, in
   await expect.poll(() => reader.events.map(({ sessionId }) => sessionId), patient).toEqual(["seen"]);
 });
 
-test("only one session's events are told when it is named, by any of its ids, and those of the one that goes on from it", async () => {
+test("with any id of a session, only events of it and of its successor are delivered", async () => {
   const { url, events, token, publish } = await setUp();
   const { token: bearer } = await token();
   const reader = await readEvents(url, { token: bearer, sessionId: "alias" });

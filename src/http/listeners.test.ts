@@ -46,7 +46,7 @@ test("both loopback addresses answer on one port", async () => {
   }
 });
 
-test("the owner's socket is the owner's only, and whoever comes by it is the owner", async () => {
+test("only the owner can open the owner's socket, and its callers are the owner", async () => {
   const { socketPath } = await setUp();
   expect(((await stat(socketPath)).mode & 0o777).toString(8)).toBe("600");
   expect(((await stat(dirname(socketPath))).mode & 0o777).toString(8)).toBe("700");
@@ -58,7 +58,7 @@ test("the owner's socket is the owner's only, and whoever comes by it is the own
   });
 });
 
-test("nobody is the owner by TCP, whatever the request says", async () => {
+test("no TCP caller is the owner, whatever the request contains", async () => {
   const { port } = await setUp();
   const lines = ["POST /api/coding/who HTTP/1.1", `Host: localhost:${port}`, "X-Forwarded-For: unix"];
   expect((await rawRequest({ host: "127.0.0.1", port }, lines)).status).toBe(401);
@@ -178,7 +178,7 @@ test("a socket is gone when its gateway has stopped", async () => {
 
 test.each([
   ["nothing came ends without a word", "", ""],
-  ["half a request came is told that it was too slow", "GET / HTTP/1.1\r\nHost:", "HTTP/1.1 408 Request Timeout"],
+  ["half a request came gets a 408", "GET / HTTP/1.1\r\nHost:", "HTTP/1.1 408 Request Timeout"],
 ])("a connection on which in all the time %s", async (_what, sent, status) => {
   const late = Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
   const server = createServer((socket) => {

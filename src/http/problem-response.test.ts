@@ -12,7 +12,7 @@ describe("a request", () => {
     expect(await say('{"text":"naïve 🦉"}')).toMatchObject({ status: 200, body: { text: "naïve 🦉" } });
   });
 
-  test("whose body does not fit is told every place where", async () => {
+  test("with an invalid body gets every error with its path", async () => {
     const { say } = await startEchoServer();
     const answer = await say('{"txet":1,"more":{"depth":"x","extra":true}}');
     expect(answer).toMatchObject({ status: 400, body: { code: "invalid_request", status: 400 } });
@@ -83,7 +83,7 @@ describe("a request", () => {
     expect(await rawRequest({ host: "127.0.0.1", port }, lines)).toMatchObject({ status: 413 });
   });
 
-  test("to no route, or with another method, is told so", async () => {
+  test("to an unknown route or with another method gets a problem", async () => {
     const { url, headers } = await startEchoServer();
     const nowhere = await fetch(`${url}/api/nowhere`, { headers });
     expect(nowhere.status).toBe(404);

@@ -15,7 +15,7 @@ function tryOnce(limiter: ReturnType<typeof createRateLimiter>, key: string): un
   }
 }
 
-test("so many within a window, each key for itself; then it begins anew", async () => {
+test("a limit applies per key and window, then starts again", async () => {
   const clock = createFakeClock();
   const limiter = createRateLimiter({ clock });
   for (let at = 0; at < 3; at += 1) expect(tryOnce(limiter, "a")).toBe(null);

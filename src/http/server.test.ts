@@ -124,7 +124,7 @@ describe("a call that waits", () => {
       );
     });
 
-  test("is told when its client goes away", async () => {
+  test("is aborted when its client disconnects", async () => {
     const seen: { reason?: unknown; started?: boolean } = {};
     const { port, headers, logged } = await startEchoServer([waiting(seen)]);
     const request = httpRequest({ host: "127.0.0.1", port, path: "/api/coding/act", method: "POST", headers });

@@ -66,7 +66,7 @@ describe("POST /api/sign-in", () => {
     expect((await signIn([json, `Origin: ${own}`], body)).status).toBe(200);
   });
 
-  test("takes JSON only, and nothing beside the link", async () => {
+  test("accepts only JSON with a link", async () => {
     const { link, own, signIn } = await setUp();
     const given = await link();
     for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {

@@ -26,7 +26,7 @@ describe("who may look at a terminal", () => {
     expect(viewers).toHaveLength(3);
   });
 
-  test("is told with a close code when it is nobody", async () => {
+  test("gets a close code if unauthenticated", async () => {
     const { open, outcome, viewers, signedIn } = await startTerminalSocket();
     const headers = await signedIn("coding:read");
     expect(await outcome(open("?session_id=s1"))).toMatchObject({ code: 4401 });

@@ -91,7 +91,7 @@ describe("a terminal's WebSocket", () => {
     expect(await outcome(broken)).toMatchObject({ code: 1007 });
   });
 
-  test("counts what its client does not take, and tells when it was taken", async () => {
+  test("counts unread data and reports when it was read", async () => {
     const { open, viewers, signedIn } = await startTerminalSocket();
     const ws = open("?session_id=s1", await signedIn("coding:read"));
     await once(ws, "message");

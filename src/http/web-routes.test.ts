@@ -53,7 +53,7 @@ describe("a page", () => {
     expect((await fetch(`${url}/elsewhere`)).status).toBe(404);
   });
 
-  test("may run, load and ask this gateway only, and be framed by nobody", async () => {
+  test("can run, load and call only this gateway, and cannot be framed", async () => {
     const { url, port } = await start();
     const answer = await fetch(url);
     const policy = answer.headers.get("content-security-policy") ?? "";
@@ -69,7 +69,7 @@ describe("a page", () => {
     expect(policy).not.toMatch(/https?:/);
   });
 
-  test("has a nonce of its own, the same in its head and in its policy", async () => {
+  test("has its own nonce, the same in its head and its policy", async () => {
     const { url } = await start();
     const nonces = await Promise.all(
       [1, 2].map(async () => {
@@ -124,7 +124,7 @@ describe("a file of the build", () => {
     expect(tiny.body).toBe("0;");
   });
 
-  test("is kept for good when its name tells its content, and asked for again when it does not", async () => {
+  test("is cached permanently if its name contains a hash, and revalidated otherwise", async () => {
     const { url } = await start();
     const asset = await fetch(`${url}/assets/index-a1.js`);
     expect(asset.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");

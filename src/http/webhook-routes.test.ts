@@ -13,7 +13,7 @@ import { webhookRoutes } from "./index.ts";
 
 async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {
   const { db } = await openSqliteTestStore();
-  // Each of the two stores here has an owner of its own; webhooks belong to one that their store knows.
+  // The two stores here have different owners; webhooks belong to an account in their store.
   const owner = { ...(await createAccounts({ db, clock: systemClock }).owner()), folders: null };
   const events = await createEvents({
     db,

@@ -8,7 +8,7 @@ import { driveTool, echoTool, slowTool } from "../../test/support/mcp-tools.ts";
 const patient = { timeout: 10_000, interval: 20 };
 const said = (text: string) => ({ result: { structuredContent: { text } } });
 
-test("a session is for whoever opened it", async () => {
+test("a session is only for the caller that opened it", async () => {
   const { mcpUrl, token } = await startMcpServer({ tools: [echoTool] });
   const mine = createRawMcpClient(mcpUrl, await token("coding:read"));
   expect((await mine.call(1, "echo", { text: "x" })).status).toBe(400);
@@ -55,7 +55,7 @@ test("an answer whose stream was cut is there for the client that comes back", a
   expect((await client.get({ "last-event-id": "nonsense" })).status).toBe(400);
 });
 
-test("a call whose stream was cut ends when nobody comes back", async () => {
+test("a call whose stream was cut ends if the client does not return", async () => {
   const slow = slowTool();
   const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool], limits: { abandonMs: 50 } });
   const client = createRawMcpClient(mcpUrl, await token("coding:read"));
@@ -169,7 +169,7 @@ test("the session left longest makes room; none does that has a stream open", as
   expect((await others.initialize()).status).toBe(200);
 });
 
-test("a session that nobody uses ends; one with a stream open does not", async () => {
+test("an idle session ends; one with an open stream does not", async () => {
   const clock = createFakeClock();
   const { mcpUrl, token } = await startMcpServer({ tools: [echoTool], clock, limits: { idleMs: 60_000 } });
   const bearer = await token("coding:read");
@@ -248,7 +248,7 @@ test("an app whose access token ends comes back with the next one, to the same s
   await expect.poll(allEnded, patient).toBe(true);
 });
 
-test("a call goes on for who resumes its stream, not for who is refused, and ends when the resumed one breaks too", async () => {
+test("a call continues if its stream is resumed, not if that is refused, and ends when the resumed stream breaks too", async () => {
   const slow = slowTool();
   const clock = createFakeClock();
   const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool], clock });

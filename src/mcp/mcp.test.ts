@@ -49,7 +49,7 @@ test.each(["2025", "2026"] as const)("a client of %s gets an answer twice: struc
   expect(content?.type === "text" && JSON.parse(content.text)).toEqual(result.structuredContent);
 });
 
-test.each(["2025", "2026"] as const)("what goes wrong is told to the LLM of a client of %s", async (era) => {
+test.each(["2025", "2026"] as const)("errors are reported to the LLM of a client of %s", async (era) => {
   const { connect, token } = await startMcpServer({ tools: [echoTool, failTool] });
   const client = await connect(era, await token("coding:read"));
   const textOf = async (name: string, args: Record<string, unknown>): Promise<string> => {
@@ -68,7 +68,7 @@ test.each(["2025", "2026"] as const)("what goes wrong is told to the LLM of a cl
   await expect(client.callTool({ name: "nothing", arguments: {} })).rejects.toThrow(/tool "nothing"/);
 });
 
-test.each(["2025", "2026"] as const)("a client of %s is told how a call stands, when it asks to be", async (era) => {
+test.each(["2025", "2026"] as const)("a client of %s gets progress on request", async (era) => {
   const slow = slowTool();
   const { connect, token } = await startMcpServer({ tools: [slow.tool], limits: { progressMs: 20 } });
   const client = await connect(era, await token("coding:read"));
@@ -123,7 +123,7 @@ test.each(["2025", "2026"] as const)("sessions are resources of a client of %s",
   expect(await none.listResources()).toMatchObject({ resources: [] });
 });
 
-test("a session that is subscribed to tells of its turns", async () => {
+test("a subscribed session reports its turns", async () => {
   const { connect, token, publish } = await startMcpServer({ tools: [echoTool] });
   const client = await connect("2025", await token("coding:read"));
   const updated: string[] = [];
@@ -140,7 +140,7 @@ test("a session that is subscribed to tells of its turns", async () => {
   expect(updated).toEqual([uri]);
 });
 
-test("a session that is subscribed to tells nothing more to a caller that may no longer see it", async () => {
+test("a subscribed session reports nothing to a caller that lost access", async () => {
   let visible = true;
   const other = readOutput({ sessionId: "0b0c0000-0000-4000-8000-000000000002" });
   const sessions: McpSessions = {
@@ -164,7 +164,7 @@ test("a session that is subscribed to tells nothing more to a caller that may no
   await expect.poll(() => updated, patient).toEqual([otherUri]);
 });
 
-test("a session that a client of 2026 listens to tells of its turns, if the caller may see it", async () => {
+test("a session that a client of 2026 listens to reports its turns, if it is visible", async () => {
   const { connect, token, publish } = await startMcpServer({ tools: [echoTool] });
   const client = await connect("2026", await token("coding:read"));
   const updated: string[] = [];
@@ -175,7 +175,7 @@ test("a session that a client of 2026 listens to tells of its turns, if the call
   await expect(client.listen({ resourceSubscriptions: ["postern://sessions/nobody"] })).rejects.toThrow(/not found/);
 });
 
-/** A request of the newer specification as its bytes are, without a client that would mend it. */
+/** A raw request of the newer specification, without a client that would correct it. */
 function modernBody(method: string, params: object) {
   const meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -204,7 +204,7 @@ test.each([
 });
 
 test.each(["2025", "2026"] as const)(
-  "a client of %s hears of a session by its alias, and when it goes on under another id",
+  "a client of %s gets updates of a session by its alias, and after it continues under another id",
   async (era) => {
     const sessions: McpSessions = {
       ...oneSession,

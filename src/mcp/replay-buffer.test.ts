@@ -10,7 +10,7 @@ async function replayed(store: ReturnType<ReplayBuffer["storeOf"]>, after: strin
   return sent;
 }
 
-test("what came after a message, on its stream, is told again, in order", async () => {
+test("later messages of the same stream are replayed in order", async () => {
   const store = new ReplayBuffer(limits).storeOf("a");
   const first = await store.storeEvent("s", message(1));
   await store.storeEvent("other", message(2));
@@ -19,7 +19,7 @@ test("what came after a message, on its stream, is told again, in order", async 
   expect(await replayed(store, first)).toEqual([message(3)]);
 });
 
-test("nobody sees what another session was told", async () => {
+test("a session sees no messages of another", async () => {
   const buffer = new ReplayBuffer(limits);
   const id = await buffer.storeOf("a").storeEvent("s", message(1));
   expect(await buffer.storeOf("b").getStreamIdForEventId?.(id)).toBeUndefined();
@@ -47,7 +47,7 @@ test("all sessions share one room, and a session that ended leaves it", async ()
   expect(buffer.sizeBytes).toBe(0);
 });
 
-test("whoever keeps most makes room for all", async () => {
+test("the largest session makes room for all", async () => {
   const buffer = new ReplayBuffer({ ...limits, maxKeptMessages: 100 });
   const small = await buffer.storeOf("small").storeEvent("s", message(0));
   for (const owner of ["large", "other", "large", "other", "large"]) {

@@ -58,40 +58,6 @@ export const addPasskeyInputSchema = passkeyAnswerSchema
   .extend({ name: textSchema(100) })
   .meta({ id: "AddPasskeyInput" });
 
-/** Actions recorded in the audit log. */
-export const auditActions = [
-  "sign_in_link_created",
-  "signed_in",
-  "sign_in_refused",
-  "signed_out",
-  "browser_revoked",
-  "passkey_added",
-  "passkey_removed",
-  "account_added",
-  "account_removed",
-  "token_created",
-  "token_revoked",
-  "app_allowed",
-  "app_denied",
-  "app_disconnected",
-  "app_token_issued",
-  "app_token_reused",
-  "client_registered",
-  "client_added",
-  "client_removed",
-  "agent_configured",
-  "agent_removed",
-  "agent_login_started",
-  "agent_login_cancelled",
-  "agent_login_ended",
-  "agent_install_started",
-  "agent_install_cancelled",
-  "agent_install_ended",
-  "log_deleted",
-  "session_logs_deleted",
-] as const;
-export const auditActionSchema = z.enum(auditActions);
-
 /** Groups of actions to filter the audit log by. */
 export const auditKinds = {
   sign_in: [
@@ -118,7 +84,11 @@ export const auditKinds = {
     "agent_install_ended",
   ],
   memory: ["log_deleted", "session_logs_deleted"],
-} as const satisfies Readonly<Record<string, readonly (typeof auditActions)[number][]>>;
+} as const;
+
+/** Actions recorded in the audit log. */
+export const auditActions = Object.values(auditKinds).flat();
+export const auditActionSchema = z.enum(auditActions);
 export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "agent", "memory"]);
 
 /** An entry of the audit log. */

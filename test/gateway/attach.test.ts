@@ -74,7 +74,7 @@ async function attached(
   return shell;
 }
 
-/** As a terminal is that nobody has changed. */
+/** The state of an unchanged terminal. */
 const untouched = {
   cursorHidden: false,
   alternate: false,
@@ -122,7 +122,7 @@ const waysOut = [
   { way: "SIGTERM", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGTERM"), code: 143, says: "" },
   { way: "SIGHUP", leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGHUP"), code: 129, says: "" },
   {
-    way: "an error that nobody caught",
+    way: "an uncaught error",
     leave: (_: ShellTerminal, pid: number) => process.kill(pid, "SIGUSR2"),
     code: 1,
     says: "it broke",
@@ -153,13 +153,13 @@ test("no question of the program reaches the user's terminal, nor its clipboard,
   expect(terminal.output()).not.toMatch(/\x1b\]52|\x1b\[c|\x1b\[6n|\x1b\[21t|\x1b\]11/);
   terminal.write("\x1b[?62;c\x1b[12;40R\x1b]11;rgb:0000/0000/0000\x1b\\\x1bP>|xterm\x1b\\");
   terminal.write("\x1b[200~\x1b[?62;c\x1b[201~");
-  // One of each answer, by the host, beside what was pasted.
+  // One of each response by the host, in addition to the pasted text.
   await expect.poll(() => terminal.screen(), { timeout }).toContain('got "\\u001b[200~\\u001b[?62;c\\u001b[201~"');
   expect(terminal.screen()).not.toContain("62;c\\u001b[12");
   expect(terminal.screen()).not.toContain(">|xterm\\");
 });
 
-test("goes on at its place when the gateway restarts, and says so meanwhile", async () => {
+test("continues where it was when the gateway restarts, and shows it meanwhile", async () => {
   const sessionId = await newSession();
   const terminal = await attached(sessionId);
   await expect.poll(() => terminal.screen(), { timeout }).toContain("size 80x24");
@@ -175,7 +175,7 @@ test("goes on at its place when the gateway restarts, and says so meanwhile", as
   terminal.write("still");
   await expect.poll(() => terminal.screen(), { timeout }).toContain('got "still"');
   expect(terminal.screen()).not.toContain("lost");
-  // The alternate screen is not hidden under another one: it comes anew.
+  // The alternate screen is sent again.
   terminal.write("a");
   await expect.poll(() => terminal.screen(), { timeout }).toContain("alternate");
   await gateway.close();

@@ -84,7 +84,7 @@ describe("the scripted agent", () => {
     await second.server.end("SIGTERM");
   });
 
-  test("an agent that ends while no gateway is running is told of by the next one, once", async () => {
+  test("an agent that ends while no gateway is running is reported once by the next one", async () => {
     const token = await prepareStore(world);
     const first = await serveWorld(world, token);
     const before = await readEvents(first.server.url, { token: first.token });

@@ -10,7 +10,7 @@ import { errorCode } from "../support/error-code.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 
 const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789";
-/** What the scripted model finds in the text that tells it. */
+/** What the scripted model finds in the text. */
 const facts = [
   { subjectType: "Session", subject: "this", predicate: "decided", objectType: "Decision", object: "retry limit" },
   { subjectType: "Decision", subject: "retry limit", predicate: "status", objectType: null, object: "three tries" },
@@ -123,7 +123,7 @@ test("a server that refuses leaves an entry with what the rules found, and says 
   }
 });
 
-test("a gateway does not start without the key that it is told to use", async () => {
+test("a gateway does not start without its configured key", async () => {
   const start = async (extractor: Readonly<Record<string, unknown>>, key?: string) => {
     await configure({ model: "m", ...extractor });
     const app = await createApp(loadConfig({ ...world.env, POSTERN_EXTRACTOR_API_KEY: key }), silentLog);

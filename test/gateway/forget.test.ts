@@ -121,7 +121,7 @@ describe("a session that is forgotten", () => {
   );
   const other = newSentinels();
   let begun: string | null = null;
-  /** The session beside them, begun by the first test that wants it. */
+  /** Another session, started by the first test that needs it. */
   const another = async (): Promise<string> => (begun ??= await say(other.prompt, { agent: "scripted" }));
 
   test("nothing that was said in it is in any file, and only what is said later is found again", {
@@ -182,7 +182,7 @@ describe("a session that is forgotten", () => {
     expect(await search(other.prompt)).toEqual([]);
   });
 
-  test("what is said in it later is remembered by itself, and nothing from before", { timeout: 60_000 }, async () => {
+  test("later turns are saved to memory automatically, and no earlier ones", { timeout: 60_000 }, async () => {
     const kept = await another();
     const later = newSentinel();
     await say(later, { sessionId: kept });

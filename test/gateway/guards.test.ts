@@ -46,7 +46,7 @@ describe("an agent", () => {
     const { api } = gateway;
     const victim = await api.ask({ agent, dir: world.repository, prompt: "the victim", waitMs });
     const forger = await api.ask({ agent, dir: world.repository, prompt: "the forger", waitMs });
-    // The agent adds lines of its own after a turn.
+    // The agent adds its own lines after a turn.
     const look = async (sessionId: string) => ({ ...(await api.read(sessionId)), sizeBytes: null, updatedAt: null });
     const before = [await look(victim.sessionId), await look(forger.sessionId)];
     const inbox = await inboxOf(forger.sessionId);
@@ -117,7 +117,7 @@ test("no prompt and no answer is in the log", () => {
   }
 });
 
-test("what is not there is 404, what does not fit is 400, and each says its code", async () => {
+test("missing objects are 404, invalid requests 400, each with its code", async () => {
   const { api } = gateway;
   const dir = world.repository;
   const unknown = "12345678-1234-4234-8234-123456789012";

@@ -21,7 +21,7 @@ import { signInBrowser } from "../support/signed-in-browser.ts";
 
 /** More than the system keeps on the way to a reader, escaped in a recording as twice as much. */
 const printedBytes = 6_000_000;
-/** Never ready for a prompt, and never still: whoever asks it waits. */
+/** Never ready for a prompt and never idle: callers wait. */
 const busy = `head -c ${printedBytes} /dev/zero | tr '\\0' '\\134'; n=0; while :; do n=$((n+1)); echo busy $n; sleep 0.5; done`;
 const agents = [{ name: "busy", binary: "/bin/sh", startArgs: ["-c", busy], readyPattern: "never painted" }];
 const scopes = ["coding:read", "coding:write", "coding:drive"] as const;
@@ -95,7 +95,7 @@ interface Loser extends Held {
   readonly credentialId: string;
 }
 
-/** By a process of its own, as the command line does it. */
+/** In a separate process, like the command line. */
 function change(sql: string, ...values: readonly string[]): void {
   const db = new DatabaseSync(join(world.home, "postern.db"));
   db.exec("pragma busy_timeout = 5000");
@@ -150,7 +150,7 @@ const losses: Readonly<Record<Exclude<Principal["kind"], "open" | "jwt">, Losses
   },
 };
 
-/** An account with a session in a folder of its own, and what its caller shows. */
+/** An account with a session in its own folder, and its credentials. */
 async function makeLoser(kind: keyof typeof losses, name: string): Promise<Loser> {
   const { accounts, folders } = gateway.app;
   const plain = name.replaceAll(/\W+/g, "-");
@@ -181,7 +181,7 @@ async function makeLoser(kind: keyof typeof losses, name: string): Promise<Loser
     const { token, record } = await accounts.tokens.create(accountId, wanted);
     return { ...held, headers: bearer(token), credentialId: record.tokenId };
   }
-  // The owner's: nobody else decides.
+  // The owner's: no one else can decide.
   const app = await peer.newClient();
   const { accessToken } = await peer.letIn(app, { scope: scopes.join(" ") });
   return { ...held, headers: bearer(accessToken), credentialId: app.clientId };

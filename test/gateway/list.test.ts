@@ -81,7 +81,7 @@ test("sessions of the gateway and of others are listed, with what each does", as
   expect(printed.stdout).not.toContain("of a person");
 });
 
-test("what does not fit is refused, and an agent that nobody knows", async () => {
+test("invalid input and unknown agents are refused", async () => {
   const { api } = here.gateway;
   for (const body of [
     { limit: 0 },

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 
 describe("an agent", () => {
-  test("finds the tools of the memory, and is answered with what nobody may take for instructions", async () => {
+  test("finds the memory tools, and results are marked as untrusted", async () => {
     const { api } = use.gateway;
     const content = "Decision: retries = 3\nbecause of the flaky mirror";
     const { logId } = (await api.post<LogEntry>("/api/v1/logs", { content, sessionId: "earlier" })).body;
@@ -53,7 +53,7 @@ describe("an agent", () => {
   });
 });
 
-test("what docs/memory.md tells to type works as it stands", async () => {
+test("the commands of docs/memory.md work as printed", async () => {
   const page = await readFile(resolve(import.meta.dirname, "../../docs/memory.md"), "utf8");
   const script = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n");
   const commands = await startTypedCommands(use.world.root, {

@@ -132,7 +132,7 @@ describe("without coding:drive", () => {
     },
   );
 
-  test("no permission is answered, and no agent's configuration or log-in is changed", async () => {
+  test("no permission is answered, and no agent's configuration or login is changed", async () => {
     for (const { name, api } of callers) {
       for (const decision of ["allow", "deny"]) {
         const answer = await api.post("/api/coding/coding_answer_permission", { sessionId, permissionId, decision });
@@ -234,7 +234,7 @@ describe("without coding:drive", () => {
     await untouched();
   });
 
-  test("whoever may all else makes no token, link or account that may drive", async () => {
+  test("a caller with every other scope cannot create a token, link or account with coding:drive", async () => {
     const { app, url } = use.gateway;
     const { accountId } = await app.accounts.owner();
     const other = await app.accounts.directory.add({ name: "drives", scopes: ["coding:drive"] });

@@ -26,7 +26,7 @@ describe("RFC 9700 section 4.1 and 4.11.2: the browser is sent nowhere but to a 
   const registered = "https://app.example/cb/in?fixed=1";
   const tricks: readonly (readonly [string, string])[] = [
     ["another host", "https://evil.example/cb/in?fixed=1"],
-    ["a host that begins like it", "https://app.example.evil.example/cb/in?fixed=1"],
+    ["a host with the same prefix", "https://app.example.evil.example/cb/in?fixed=1"],
     ["userinfo before another host", "https://app.example@evil.example/cb/in?fixed=1"],
     ["userinfo before its own host", "https://evil.example@app.example/cb/in?fixed=1"],
     ["a backslash", "https://evil.example\\@app.example/cb/in?fixed=1"],
@@ -117,7 +117,7 @@ describe("RFC 9700 section 4.8: PKCE cannot be left out", () => {
     expect(location?.searchParams.has("code")).toBe(false);
   });
 
-  test("a verifier for a code that had no challenge is refused: nobody can inject it into a client with PKCE", async () => {
+  test("a verifier for a code without a challenge is refused, so it cannot be injected into a client with PKCE", async () => {
     const client = await peer.newClient({ confidential: true, redirectUri: "https://app.example/cb" });
     const bare = { code_challenge: null, code_challenge_method: null };
     const code = await peer.code(client, newChallenge(), bare);
@@ -127,7 +127,7 @@ describe("RFC 9700 section 4.8: PKCE cannot be left out", () => {
     expect((await peer.redeem(client, again, {})).status).toBe(200);
   });
 
-  test("a plain challenge of a confidential client is answered by itself only", async () => {
+  test("a plain challenge of a confidential client matches only itself", async () => {
     const client = await peer.newClient({ confidential: true, redirectUri: "https://app.example/cb" });
     const { verifier } = newChallenge();
     for (const code_challenge_method of ["plain", null]) {

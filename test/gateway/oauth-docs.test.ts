@@ -11,7 +11,7 @@ import { useGateway } from "../support/use-gateway.ts";
 const page = readFileSync(resolve(import.meta.dirname, "../../docs/oauth.md"), "utf8");
 const used = useGateway({ agents: false });
 
-test("what docs/oauth.md tells to type works as it stands", async () => {
+test("the commands of docs/oauth.md work as printed", async () => {
   const script = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n");
   const env = {
     PATH: process.env["PATH"],

@@ -46,11 +46,11 @@ async function allowOnDevice(journey: Journey, userCode: string): Promise<number
   return answer.status;
 }
 
-/** The SDK's own client: thrown out, let in, working, with a spoilt token, and working again. */
+/** The SDK's own client: refused, authorized, working, with an invalid token, and working again. */
 async function signInAndWork(mcpUrl: string, app: McpApp, token = ownerToken): Promise<void> {
   await expect(listThroughMcp(mcpUrl, app)).rejects.toMatchObject({ name: "UnauthorizedError" });
   const sentTo = app.sentTo();
-  if (sentTo === null) throw new Error("It did not ask to be let in.");
+  if (sentTo === null) throw new Error("It did not request authorization.");
   const { transport } = mcpConnection(mcpUrl, app);
   await transport.finishAuth((await allow({ url: sentTo }, token)).searchParams);
   expect(await listThroughMcp(mcpUrl, app)).toBe(0);
@@ -63,7 +63,7 @@ async function signInAndWork(mcpUrl: string, app: McpApp, token = ownerToken): P
 describe.for(["localhost", "127.0.0.1"])("an app that was given the address http://%s:…/mcp", (host) => {
   const mcpUrl = (): string => used.gateway.url.replace("127.0.0.1", host) + oauthPaths.mcp;
 
-  test("with oauth4webapi: registers, is let in, works, refreshes, gives its tokens back, and is out", async () => {
+  test("with oauth4webapi: registers, is authorized, works, refreshes, revokes its tokens, and loses access", async () => {
     const journey = await beginJourney(mcpUrl());
     const redirectUri = "http://127.0.0.1:4711/callback";
     const client = await journey.register({ ...native, redirect_uris: [redirectUri] });
@@ -110,7 +110,7 @@ test("RFC 8628: on a device without a browser, after the owner typed its code el
   await expect(device.look(), "its code is good once").rejects.toMatchObject({ error: "invalid_grant" });
 });
 
-test("RFC 8628 section 5.1: a user code is good once, and one that nobody has is refused", async () => {
+test("RFC 8628 section 5.1: a user code works once, and an unknown one is refused", async () => {
   const journey = await beginJourney(`${used.gateway.app.baseUrl}${oauthPaths.mcp}`);
   const client = await journey.register({
     ...native,
@@ -124,7 +124,7 @@ test("RFC 8628 section 5.1: a user code is good once, and one that nobody has is
   expect(await allowOnDevice(journey, "BBBB-BBBB")).toBe(400);
 });
 
-test("a client whose id is the address of its metadata document is let in without registering", async () => {
+test("a client whose id is the URL of its metadata document is authorized without registering", async () => {
   const redirectUri = "http://127.0.0.1:4711/callback";
   const { clientId, fetched } = await serveDocument({ ...native, redirect_uris: [redirectUri] });
   const world = await createWorld({

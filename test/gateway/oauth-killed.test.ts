@@ -72,7 +72,7 @@ async function beBusy(app: BusyApp, peer: OAuthPeer, onRequest: () => void): Pro
   }
 }
 
-/** A client that comes back: it goes on with what it has, or its owner lets it in anew. */
+/** A client that returns: it continues with its tokens, or is authorized again. */
 async function comeBack(app: BusyApp, peer: OAuthPeer): Promise<"went on" | "signed in again"> {
   const answer = app.refreshToken === null ? null : await peer.refresh(app.client, app.refreshToken);
   if (answer?.status === 200) {

@@ -17,7 +17,7 @@ import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: false, config: manyAddresses });
 let peer: OAuthPeer;
-/** One that was let in by the owner, and one that was not or is somebody else's. */
+/** An authorized client, and one that is not or belongs to another account. */
 let honest: TestClient;
 let other: TestClient;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 const invalidGrant = { status: 400, body: { error: "invalid_grant" } };
 
-/** What a code is bound to, told in the order of an honest redemption. */
+/** What a code is bound to, in the order of a valid redemption. */
 async function codeAndVerifier(client = honest): Promise<{ readonly code: string; readonly code_verifier: string }> {
   const challenge = newChallenge();
   return { code: await peer.code(client, challenge), code_verifier: challenge.verifier };
@@ -107,7 +107,7 @@ describe("RFC 6749 section 4.1.2: a code is good once", () => {
 });
 
 describe("RFC 9700 section 4.14: refresh tokens", () => {
-  test("replay ends the whole family, whoever of the two came first", async () => {
+  test("replay revokes the whole family, whichever of the two came first", async () => {
     const first = await peer.letIn(honest);
     const second = tokensOf(await peer.refresh(honest, first.refreshToken));
     expect(second.refreshToken).not.toBe(first.refreshToken);
@@ -159,7 +159,7 @@ describe("a client has no say over another's tokens (RFC 7009 section 2.1, RFC 7
     expect(await peer.refresh(honest, refreshToken)).toMatchObject(invalidGrant);
   });
 
-  test("nobody without a client's credentials can do either, nor with a wrong secret", async () => {
+  test("neither works without a client's credentials or with a wrong secret", async () => {
     const confidential = await peer.newClient({ confidential: true });
     const { accessToken } = await peer.letIn(confidential);
     const wrong = { ...confidential, clientSecret: "wrong" };
@@ -181,7 +181,7 @@ describe("RFC 9700 section 4.10: a token is good where it was asked for", () => 
     expect([401, 403]).toContain(await peer.use(accessToken));
   });
 
-  test("one for somebody else's resource is not given", async () => {
+  test("one for another server's resource is not issued", async () => {
     const { location } = await peer.decide(honest, newChallenge(), { resource: "https://evil.example/mcp" });
     expect(location?.searchParams.get("error")).toBe("invalid_target");
   });

@@ -88,7 +88,7 @@ test("each launch of a session is played after the other, and is forgotten when 
   expect((await api.read(sessionId)).turns).toHaveLength(4);
 });
 
-test("a recording that nobody takes waits, within little memory, and one whose reader went is given up", async () => {
+test("an unread recording waits with little memory, and one whose reader disconnected ends", async () => {
   const { api } = gateway;
   const { body } = await api.post<{ sessionId: string }>("/api/coding/spawn", {
     agent: "flood",

@@ -187,7 +187,7 @@ describe("every route of a gateway", () => {
     ]);
   });
 
-  test("is closed to whoever shows nothing, and says where to go", async () => {
+  test("is closed without credentials, and names the metadata", async () => {
     for (const operation of operations().filter(({ isPublic }) => !isPublic)) {
       const { status, challenge } = await call(operation, null);
       expect(status, operation.name).toBe(401);

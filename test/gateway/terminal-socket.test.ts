@@ -7,7 +7,7 @@ import { serveWorld } from "../support/serving-gateway.ts";
 import { bearer, openTerminal, type TerminalClient } from "../support/terminal-client.ts";
 import { noteExchange } from "../support/terminal-exchange.ts";
 
-// Counts without an end, so that a number lost or told twice shows.
+// Counts endlessly, so that a lost or repeated number is visible.
 const counting = `n=0; echo ready; while :; do n=$((n+1)); echo "number $n"; [ $((n % 50)) = 0 ] && sleep 0.02; done`;
 const asking = `printf "Your name? "; read name; printf "Hello, %s.\\n" "$name"; exit 3`;
 const agents = [
@@ -82,7 +82,7 @@ test("seen live and late, typed into, ended, seen once more and resumed, all thr
   await api.post("/api/coding/coding_close_session", { sessionId: query.session_id });
 });
 
-test("an exchange is as the reference tells it (`vitest -u` takes it down anew)", async () => {
+test("an exchange matches the reference (`vitest -u` records it again)", async () => {
   const { api, url, app } = await open();
   const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", { agent: "asker", dir: world.repository });
   const { sessionId } = spawned.body;

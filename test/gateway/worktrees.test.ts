@@ -32,7 +32,7 @@ async function mainState(): Promise<readonly string[]> {
 
 describe("a session", () => {
   const agent = "scripted";
-  test("works in a worktree of its own; a close keeps all that it would lose, and a later prompt brings the worktree back", async () => {
+  test("works in its own worktree; closing saves uncommitted work, and a later prompt restores the worktree", async () => {
     const { api } = used.gateway;
     const { repository, root } = used.world;
     const branch = `feat/${agent}`;
@@ -109,7 +109,7 @@ describe("a session", () => {
   });
 });
 
-/** A session in a worktree with this branch; the agent is told nothing that takes long. */
+/** A session in a worktree with this branch and a short prompt. */
 async function begin(branch: string, more: object = {}) {
   const dir = used.world.repository;
   const wanted = {
@@ -146,7 +146,7 @@ test("two sessions never share a worktree; one that the caller names is the sess
   await close(sessionId);
 });
 
-test("an agent that ends by itself leaves its worktree; coding_close_all removes those of running sessions", async () => {
+test("an agent that exits leaves its worktree; coding_close_all removes those of running sessions", async () => {
   const { api } = used.gateway;
   const ended = await begin("ended");
   await api.ask({ dir: ended.dir, sessionId: ended.sessionId, prompt: "/exit", allowCommands: true });
@@ -163,7 +163,7 @@ test("an agent that ends by itself leaves its worktree; coding_close_all removes
   expect((await close(ended.sessionId)).worktree).toMatchObject({ removed: true, rescue: null });
 });
 
-test("after /clear the worktree belongs to the session that goes on in it", async () => {
+test("after /clear the worktree belongs to the session that continues in it", async () => {
   const { api } = used.gateway;
   const { sessionId, dir } = await begin("cleared");
   await api.ask({ dir, sessionId, prompt: "/clear", allowCommands: true });
