@@ -11,7 +11,7 @@ import type { SocketViewer } from "./rig/viewer.ts";
 import { startWetty, type Wetty } from "./rig/wetty.ts";
 
 /** The same script in a bare pseudo-terminal of this process. */
-export interface BareTerminal {
+interface BareTerminal {
   readonly pty: Pty;
   bytes(): number;
   next(): Promise<void>;

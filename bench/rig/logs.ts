@@ -62,7 +62,7 @@ export function word(n: number): string {
 }
 
 /** Of a language with 50,000 words the n-th is about n times as rare as the first. */
-export function randomWord(): string {
+function randomWord(): string {
   return word(Math.floor(50_000 ** Math.random()) - 1);
 }
 

@@ -28,7 +28,7 @@ export interface CatalogProgress {
   readonly readBytes: number;
 }
 
-export interface CatalogIndexerDeps {
+interface CatalogIndexerDeps {
   readonly database: CatalogDatabase;
   readonly store: BatchStore;
   readonly sources: readonly CatalogSource[];

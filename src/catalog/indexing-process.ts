@@ -20,7 +20,7 @@ export interface IndexingReport extends CatalogProgress {
   readonly isHeldUp: boolean;
 }
 
-export interface IndexingProcessDeps {
+interface IndexingProcessDeps {
   /** Called for each process. */
   readonly order: () => IndexingOrder;
   readonly clock: Clock;

@@ -21,7 +21,7 @@ export interface AttemptOutcome {
 }
 
 /** Deliveries kept for each webhook, by state. */
-export const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
+const deliveryLimits = { waiting: 10_000, dead: 1_000, delivered: 200 } as const;
 
 /** Events of a webhook between two prunings. */
 const pruneEvery = 100;

@@ -15,7 +15,7 @@ import {
 import type { IsVisibleDir } from "./event-stream.ts";
 import { type StoredWebhook, signedHeaders, type WebhookStore } from "./webhook-store.ts";
 
-export interface WebhookSenderDeps {
+interface WebhookSenderDeps {
   readonly webhooks: WebhookStore;
   readonly queue: DeliveryQueue;
   readonly fetch: GuardedFetch;

@@ -23,7 +23,7 @@ export interface TaggedAssertion extends Assertion {
 }
 
 /** Longer than any path or typed command. */
-export const maxKeyCharacters = 500;
+const maxKeyCharacters = 500;
 /** A decision in a few sentences. */
 export const maxValueCharacters = 2_000;
 /** An episode with more is a listing. The rest can still be found by its words. */

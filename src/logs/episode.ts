@@ -44,7 +44,7 @@ const chunkCharacters = 4_000;
 /** How far a cut moves back to fall between words. */
 const nudgeCharacters = 200;
 /** Text beyond this is not searchable. */
-export const maxEpisodeCharacters = 250_000;
+const maxEpisodeCharacters = 250_000;
 /** Enough of a tool's input for a command or a path. */
 const maxCallCharacters = 400;
 

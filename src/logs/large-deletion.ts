@@ -30,7 +30,7 @@ const batches = { sqlite: { ms: 20, least: 1 }, postgres: { ms: 100, least: 4 } 
 const firstBatch = 4;
 const maxBatch = 256;
 
-export interface LargeDeletionDeps extends LogsDatabase {
+interface LargeDeletionDeps extends LogsDatabase {
   readonly clock: Clock;
   readonly erasure: Pick<Erasure, "prepare" | "relieve">;
   /** Called in a deletion's last transaction. */

@@ -100,7 +100,7 @@ export function writeLaterFor<T>(
   });
 }
 
-export type LogsQuery<Values, Row> = (on: LogsDatabase, values: Values) => Promise<readonly Row[]>;
+type LogsQuery<Values, Row> = (on: LogsDatabase, values: Values) => Promise<readonly Row[]>;
 
 /** A statement built once per dialect: an entry takes a dozen, and building one takes longer than running it. */
 export function logsQuery<Values extends Readonly<Record<string, string | number | null>>, Row = unknown>(

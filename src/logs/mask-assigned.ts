@@ -38,12 +38,12 @@ export function isSecretName(given: string): boolean {
 }
 
 /** Whether a name looks like an environment variable of several words. */
-export function isEnvironmentName(name: string): boolean {
+function isEnvironmentName(name: string): boolean {
   return name.includes("_") && environmentName.test(name);
 }
 
 /** Whether a word names a secret: a variable that holds one, rather than its value. */
-export function callsItselfSecret(name: string): boolean {
+function callsItselfSecret(name: string): boolean {
   return /^(?:password|passwd|passphrase|secret|token|apikey|key|credentials?)$/.test(wordsOfName(name).at(-1) ?? "");
 }
 

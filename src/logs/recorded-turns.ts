@@ -21,7 +21,7 @@ interface Suppressed extends TurnRange {
 }
 
 /** Ranges of consecutive numbers. */
-export function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
+function rangesOf(indexes: readonly number[]): readonly TurnRange[] {
   const ranges: { first: number; last: number }[] = [];
   for (const index of [...new Set(indexes)].toSorted((one, other) => one - other)) {
     const open = ranges.at(-1);

@@ -95,7 +95,7 @@ function fileKey(path: string, { repository, cwd, worktree }: FilePlace): string
 }
 
 /** A command and its result; null while it runs. */
-export interface RanCommand {
+interface RanCommand {
   readonly command: string;
   readonly result: ToolResult | null;
 }
@@ -152,7 +152,7 @@ const packageName = /^@?[A-Za-z0-9][\w./@+~^=<>[\]-]{0,200}$/;
 const version = /(?!^)(?:@|==|>=|<=|~=|>|<).*$/;
 
 /** A command with its exit code, and what git and installers report. */
-export function assertionsOfCommand({ command, result }: RanCommand, { session, at }: Said): readonly Assertion[] {
+function assertionsOfCommand({ command, result }: RanCommand, { session, at }: Said): readonly Assertion[] {
   const segments = segmentsOf(command);
   const key = keyOf(segments.join(" && "));
   if (key === "") return [];

@@ -82,7 +82,7 @@ const probeEveryMs = 1_000;
 /** Connections that take longer to close end with the process. */
 const endTimeoutMs = 2_000;
 
-export interface PostgresPoolDeps {
+interface PostgresPoolDeps {
   readonly newPool: () => Pool;
   /** A client outside the pool that times out after {@link probeTimeoutMs}. */
   readonly newProbe: () => Client;
@@ -93,7 +93,7 @@ export interface PostgresPoolDeps {
  * A pool whose callers never wait for a hanging server. A statement can take long as long as the server answers probes. Otherwise all
  * pending and new calls fail at once, and the server is probed each second until it answers.
  */
-export function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps): PostgresPool {
+function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps): PostgresPool {
   let pool = newPool();
   let state: "answers" | "hangs" | "closed" = "answers";
   let probing: Promise<void> | undefined;

@@ -132,7 +132,7 @@ export async function copySqliteStore(from: string, to: string): Promise<readonl
 }
 
 /** The migrations of a SQLite file; empty if it is not a store. */
-export function schemaOfSqliteFile(path: string): readonly string[] {
+function schemaOfSqliteFile(path: string): readonly string[] {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     const known = database.prepare("select 1 from sqlite_master where name = 'kysely_migration'").get();

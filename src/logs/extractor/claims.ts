@@ -6,9 +6,9 @@ import { cut } from "../plain-text.ts";
 import { topicOf } from "../rules-text.ts";
 
 /** A piece with more facts is a listing. */
-export const maxClaims = 80;
+const maxClaims = 80;
 /** How a model names the session it reads; it cannot name others. */
-export const thisSession = "this";
+const thisSession = "this";
 
 const namedTypes = ["File", "Command", "Commit", "Branch", "Repository", "Url", "Tool", "Package", "Issue"] as const;
 
