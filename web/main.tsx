@@ -4,7 +4,7 @@ import { createRoot } from "react-dom/client";
 import { z } from "zod";
 import { App } from "./app/app.tsx";
 
-// The page's policy forbids code that is made at run time, which zod would try.
+// zod's generated code is forbidden by the page's content security policy.
 z.config({ jitless: true });
 giveStylesTheNonce();
 
@@ -16,10 +16,7 @@ createRoot(root).render(
   </StrictMode>,
 );
 
-/**
- * The page may only be styled by its own files and by what carries the page's nonce. The terminal and the dialogs' scroll lock put
- * `<style>` elements of their own into the page; here they get the nonce. What is pasted into the page as HTML does not.
- */
+/** The policy allows only styles with the page's nonce: add it to `<style>` elements of the terminal and of the dialogs. */
 function giveStylesTheNonce(): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? "";
   if (nonce === "") return;

@@ -16,7 +16,6 @@ import { queryKeys, useAct, useRemove } from "./query.ts";
 
 const accountsSchema = z.object({ accounts: z.array(accountSchema) });
 
-/** All accounts; for accounts with the scope admin. */
 export function useAccounts() {
   return useQuery({
     queryKey: queryKeys.accounts,
@@ -33,7 +32,6 @@ export function useAddAccount() {
   });
 }
 
-/** A new link for an account whose first one was lost, or that has another browser. */
 export function useCreateAccountLink() {
   return useAct({
     mutationFn: (accountId: string) =>
@@ -60,7 +58,6 @@ export function useDisconnectApp() {
   return useRemove("/api/oauth/apps", queryKeys.apps);
 }
 
-/** All clients that the authorization server knows; for accounts with the scope admin. */
 export function useClients() {
   return useQuery({
     queryKey: queryKeys.clients,
@@ -77,7 +74,6 @@ export function useAddClient() {
   });
 }
 
-/** Removes a client, and disconnects it from every account. */
 export function useRemoveClient() {
   return useRemove("/api/oauth/clients", queryKeys.clients, queryKeys.apps);
 }
@@ -113,7 +109,7 @@ export function useRevokeToken() {
 
 const pageSize = 50;
 
-/** Who did what, the newest first, a page at a time; for accounts with the scope admin. */
+/** The audit log, newest first. */
 export function useAudit(kind: AuditKind | null) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.audit, kind],

@@ -10,10 +10,9 @@ import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
 import { queryKeys, useAct, useRemove } from "./query.ts";
 
-/** While a job runs: its end is shown soon, also by a page that does not show its terminal. */
+/** While a job runs, its end shows up soon even on a page without its terminal. */
 const runningMs = 2_000;
 
-/** Configured agents, and those that are found on the machine. */
 export function useAgents() {
   return useQuery({
     queryKey: queryKeys.agents,
@@ -22,7 +21,6 @@ export function useAgents() {
   });
 }
 
-/** Every agent that the gateway knows, with its setup jobs; for the owner. */
 export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean } = {}) {
   return useQuery({
     queryKey: queryKeys.agentSetups,
@@ -33,7 +31,6 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
   });
 }
 
-/** Configures an agent, or changes what is configured. */
 export function useConfigureAgent() {
   const client = useQueryClient();
   return useAct({
@@ -47,7 +44,7 @@ export function useRemoveAgent() {
   return useRemove("/api/agents", queryKeys.agents);
 }
 
-/** Starts an agent's own log-in, or its installation, in a terminal; the answer says which. */
+/** Starts an agent's own login or its installation in a terminal. */
 export function useStartSetupJob() {
   const client = useQueryClient();
   return useAct({
@@ -66,7 +63,7 @@ interface SetupJobRequest {
   readonly method?: LoginMethod | undefined;
 }
 
-/** Ends it, and all that it started. */
+/** Stops the job and everything it started. */
 export function useCancelSetupJob() {
   const client = useQueryClient();
   return useAct({
@@ -79,7 +76,7 @@ function jobPath(name: string, kind: AgentSetupJobKind): string {
   return `/api/agents/${encodeURIComponent(name)}/${kind}`;
 }
 
-/** The same for a page that is being left: a moment later, and not while another one shows it. */
+/** Cancels a job as its page closes, unless another page shows it. */
 export function leaveSetupJob(name: string, kind: AgentSetupJobKind): Promise<void> {
   return sendApi(`${jobPath(name, kind)}?unlessWatched=true`, { method: "DELETE" });
 }

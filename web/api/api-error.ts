@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type ProblemCode, problemCodes } from "../../src/wire/problem.ts";
 
-/** The codes of a gateway, and ours for what never became an answer: no connection, and an answer that cannot be read. */
+/** The gateway's codes, plus ours for a request without an answer and for an answer we cannot parse. */
 export type ApiErrorCode = ProblemCode | "unreachable" | "unreadable_answer";
 
-// A gateway of another version may know other codes, and a proxy in front answers in its own way.
+// Another version of the gateway may use other codes, and a proxy answers in its own way.
 const problemSchema = z.object({
   detail: z.string(),
   code: z.enum(problemCodes),
@@ -13,18 +13,17 @@ const problemSchema = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-/** Why a call of the API failed; `message` is for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ApiErrorCode;
-  /** 0 when there was no answer. */
+  /** 0 without an answer. */
   readonly status: number;
-  /** Of a body that does not fit: which field, by its path, and why. */
+  /** Invalid fields of the request body. */
   readonly fields: readonly { readonly path: string; readonly message: string }[];
 
-  /** Of a session that came to be before it failed, and can be read. */
+  /** The session that a failed start created; it can be read. */
   readonly sessionId: string | null;
-  /** Of `composer_not_empty`: what was typed in the terminal. */
+  /** With `composer_not_empty`: the text in the terminal's composer. */
   readonly draft: string | null;
 
   constructor(
@@ -57,17 +56,16 @@ export function errorOfAnswer(status: number, body: unknown): ApiError {
   return new ApiError(code, detail, { status, fields: errors, sessionId, draft });
 }
 
-/** Whether an entry of the memory is not there, as the gateway itself reports it: an answer of a proxy says nothing. */
+/** Whether the gateway reports a memory entry as missing. A proxy's 404 does not count. */
 export function isGone(error: unknown): boolean {
   return error instanceof ApiError && error.code === "log_not_found";
 }
 
-/** What to show of something that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What is wrong with one field of a form; undefined when the error is not about it. */
+/** The error of one form field; undefined when the error is not about it. */
 export function fieldError(error: unknown, path: string): string | undefined {
   if (!(error instanceof ApiError)) return undefined;
   return error.fields.find((field) => field.path === path)?.message;

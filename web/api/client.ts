@@ -6,19 +6,19 @@ import { ApiError, errorOfAnswer } from "./api-error.ts";
 export interface ApiCall {
   /** GET when there is no body, else POST. */
   readonly method?: "GET" | "POST" | "PUT" | "DELETE";
-  /** Left out of the address where undefined. */
+  /** Undefined values are omitted. */
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Given by what only reads. Without one the request changes something, and ends when its answer cannot be expected anymore. */
+  /** Set by reads. Without a signal the request changes something, and has a time limit. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An answer that takes longer was lost on the way: the slowest request, a session's start, gives up after half of this. */
+/** The slowest request, starting a session, times out after half of this. */
 const maxActMs = 120_000;
 
-// Whether the network went away since the gateway last answered. `navigator.onLine` alone proves nothing: without any network it is false,
-// and a gateway on the same machine is reached all the same. (Unit tests have no window.)
+// Whether the network was lost since the gateway last answered. `navigator.onLine` is not enough: it is false without any network,
+// though a gateway on the same machine is still reachable. (Unit tests have no window.)
 let linkLost = false;
 if (typeof window !== "undefined")
   window.addEventListener("offline", () => {
@@ -32,10 +32,7 @@ export function whenSignedOut(handler: () => void): void {
   onSignedOut = handler;
 }
 
-/**
- * Asks the gateway, and parses its answer.
- * @throws ApiError
- */
+/** Calls the API and parses the answer. @throws ApiError */
 export async function callApi<Answer extends z.ZodType>(
   path: string,
   answer: Answer,
@@ -49,18 +46,12 @@ export async function callApi<Answer extends z.ZodType>(
   });
 }
 
-/**
- * Asks the gateway where nothing of the answer matters.
- * @throws ApiError
- */
+/** Calls the API and ignores the answer's body. @throws ApiError */
 export async function sendApi(path: string, call: ApiCall): Promise<void> {
   await fetchApi(path, call);
 }
 
-/**
- * One of the coding tools.
- * @throws ApiError
- */
+/** Calls a coding tool. @throws ApiError */
 export function callTool<Answer extends z.ZodType>(
   tool: string,
   answer: Answer,
@@ -69,10 +60,7 @@ export function callTool<Answer extends z.ZodType>(
   return callApi(`/api/coding/${tool}`, answer, { body: call.input, signal: call.signal });
 }
 
-/**
- * An answer as it comes, for what is not JSON.
- * @throws ApiError
- */
+/** Returns the raw response, for answers that are not JSON. @throws ApiError */
 export async function fetchApi(path: string, call: ApiCall): Promise<Response> {
   const { body, signal, query = {}, method = body === undefined ? "GET" : "POST" } = call;
   const key = storedKey();
@@ -113,7 +101,7 @@ interface ActEnd {
   clear(): void;
 }
 
-/** Ends a request that changes something as soon as the network is gone, or when its answer is long overdue. */
+/** Aborts a change when the network is lost, or when its answer is long overdue. */
 function endOfAct(): ActEnd {
   const ending = new AbortController();
   const end = (): void => ending.abort();
@@ -146,7 +134,7 @@ async function bodyOf(response: Response): Promise<unknown> {
 
 const storageName = "postern.key";
 
-/** The key of this browser's session: it lies in the storage of this origin alone, where pages of other ports cannot read it. */
+/** The key of this browser's session, in the storage of this origin: pages on other ports cannot read it. */
 export function storedKey(): string | null {
   return localStorage.getItem(storageName);
 }
@@ -162,14 +150,12 @@ export function forgetKey(): void {
 let reachable = true;
 const listeners = new Set<() => void>();
 
-/** Notes whether the last request reached the gateway. */
 function noteReachable(next: boolean): void {
   if (next === reachable) return;
   reachable = next;
   for (const listener of listeners) listener();
 }
 
-/** Whether the gateway answered the last request. */
 export function useReachable(): boolean {
   return useSyncExternalStore(
     (listener) => {

@@ -1,27 +1,23 @@
 import { type SessionEvent, sessionEventSchema } from "../../src/wire/events.ts";
 import { ApiError } from "./api-error.ts";
 import { fetchApi } from "./client.ts";
-import { createEventStreamParser, type StreamedMessage } from "./event-stream.ts";
 
-/** Whether events arrive. `offline`: they do not, and the page reconnects. */
+/** `offline`: events do not arrive, and the page reconnects. */
 export type EventsState = "connecting" | "live" | "offline";
 
 export interface EventsListener {
   readonly onEvent: (event: SessionEvent) => void;
-  /** Earlier events are lost: everything has to be read again. */
+  /** Events were lost: read everything again. */
   readonly onReset: () => void;
   readonly onState: (state: EventsState) => void;
 }
 
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
-/** The gateway sends something at least every 15 s; after three times as long the connection is dead, even if it was not closed. */
+/** The gateway sends something at least every 15 s. After three times that, the connection is dead even if it was not closed. */
 const silenceMs = 45_000;
 
-/**
- * Follows `GET /api/coding/events` until `signal` is aborted; reconnects automatically, after the last event that it received.
- * @param options `after` is the event to continue after; without it, from now on
- */
+/** Follows `GET /api/coding/events` until `signal` aborts, and reconnects after the last event. `after` is the event to continue from. */
 export async function followEvents(
   listener: EventsListener,
   signal: AbortSignal,
@@ -47,7 +43,7 @@ export async function followEvents(
         },
       });
     } catch (error) {
-      // Not signed in, or not allowed: another try would not help. All else is the network, or a gateway that restarts.
+      // Not signed in or not allowed: retrying would not help. Anything else is the network or a restart.
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
     } finally {
       silence.abort();
@@ -84,7 +80,7 @@ async function readOnce(reading: {
   }
 }
 
-/** Aborts when nothing was heard for too long: a laptop that slept does not learn otherwise that its connection is gone. */
+/** Aborts after a long silence: a laptop that slept is not notified that its connection is gone. */
 function watchFor(silence: AbortController): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   silence.signal.addEventListener("abort", () => clearTimeout(timer));
@@ -101,7 +97,7 @@ function take({ event, data }: StreamedMessage, listener: EventsListener): void 
     return;
   }
   const parsed = sessionEventSchema.safeParse(parseJson(data));
-  // A gateway that is newer than this page may send other kinds.
+  // A newer gateway may send other kinds.
   if (parsed.success) listener.onEvent(parsed.data);
 }
 
@@ -114,7 +110,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Waits; but a network that came back, or a page that is looked at again, ends the wait. */
+/** Waits, but no longer than until the network returns or the page becomes visible. */
 function waitToRetry(delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
@@ -132,4 +128,57 @@ function waitToRetry(delayMs: number, signal: AbortSignal): Promise<void> {
     document.addEventListener("visibilitychange", onVisible);
     signal.addEventListener("abort", end);
   });
+}
+
+export interface StreamedMessage {
+  readonly event: string;
+  readonly data: string;
+  /** The next `Last-Event-ID`. */
+  readonly id: string | null;
+}
+
+/** A longer line is not from our gateway. */
+const maxLineLength = 1_000_000;
+
+/**
+ * Reads server-sent events as they come. `EventSource` cannot send a header, and the key is one.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6
+ */
+export function createEventStreamParser(onMessage: (message: StreamedMessage) => void): (text: string) => void {
+  let rest = "";
+  let event = "";
+  let data: string[] = [];
+  let id: string | null = null;
+
+  function takeLine(line: string): void {
+    if (line === "") {
+      // An id without data is only a position: report it with empty data so that it is stored.
+      if (data.length > 0 || id !== null)
+        onMessage({ event: event === "" ? "message" : event, data: data.join("\n"), id });
+      event = "";
+      data = [];
+      id = null;
+      return;
+    }
+    const colon = line.indexOf(":");
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "event") event = value;
+    else if (name === "data") data.push(value);
+    else if (name === "id" && !value.includes("\0")) id = value;
+  }
+
+  return (text) => {
+    rest += text;
+    for (;;) {
+      const end = rest.search(/[\r\n]/);
+      // A CR at the very end may be half of a CRLF.
+      if (end === -1 || (rest[end] === "\r" && end === rest.length - 1)) break;
+      const line = rest.slice(0, end);
+      rest = rest.slice(end + (rest.startsWith("\r\n", end) ? 2 : 1));
+      takeLine(line);
+    }
+    if (rest.length > maxLineLength) throw new Error("A line of the event stream is too long.");
+  };
 }

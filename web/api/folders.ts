@@ -7,7 +7,6 @@ import { queryKeys, useAct } from "./query.ts";
 
 const foldersSchema = z.object({ folders: z.array(folderSchema) });
 
-/** The registered folders; for accounts with the scope admin. */
 export function useFolders({ enabled = true } = {}) {
   return useQuery({
     queryKey: queryKeys.folders,
@@ -17,7 +16,7 @@ export function useFolders({ enabled = true } = {}) {
   });
 }
 
-/** Registers a folder, or gives a registered one other scopes. */
+/** Registers a folder, or changes its scopes. */
 export function useAddFolder() {
   const client = useQueryClient();
   return useAct({
@@ -35,7 +34,6 @@ export function useRemoveFolder() {
   });
 }
 
-/** Directories in which sessions worked, the most recently used first. */
 export function useSessionDirs() {
   return useQuery({
     queryKey: queryKeys.sessionDirs,
@@ -45,7 +43,6 @@ export function useSessionDirs() {
   });
 }
 
-/** Directories that begin with what was typed. */
 export function usePathCompletion(path: string) {
   return useQuery({
     queryKey: queryKeys.completion(path),
@@ -57,7 +54,6 @@ export function usePathCompletion(path: string) {
   });
 }
 
-/** The branches of the repository that a directory is in. */
 export function useBranches(dir: string) {
   return useQuery({
     queryKey: queryKeys.branches(dir),

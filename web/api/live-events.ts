@@ -1,13 +1,14 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { useReachable } from "./client.ts";
 import type { EventsState } from "./events.ts";
 import { queryKeys } from "./query.ts";
-import { patchLists } from "./session-cache.ts";
+import type { SessionPage } from "./sessions.ts";
 import { followSharedEvents } from "./shared-events.ts";
 
-/** The short list of live sessions is read again at most this often, however much happens; the long lists have several pages. */
+/** Minimum time between reads of the live sessions, and of the longer lists. */
 const liveMs = 400;
 const listsMs = 1_500;
 
@@ -15,10 +16,7 @@ let state: EventsState = "connecting";
 const stateListeners = new Set<() => void>();
 const eventListeners = new Set<(event: SessionEvent) => void>();
 
-/**
- * Follows what happens, for as long as the page is open, and keeps the cache by it.
- * @returns ends it
- */
+/** Follows events while the page is open, and updates the cache. @returns a function that stops it */
 export function startLiveEvents(client: QueryClient): () => void {
   const ending = new AbortController();
   const live = oncePer(liveMs, () => void client.invalidateQueries({ queryKey: [...queryKeys.sessionLists, "live"] }));
@@ -30,13 +28,13 @@ export function startLiveEvents(client: QueryClient): () => void {
         patchLists(client, event);
         void client.invalidateQueries({ queryKey: queryKeys.session(event.sessionId) });
         live.soon();
-        // What an agent does says its event; what is new of it otherwise is read.
+        // Activity events carry everything that the lists show of them.
         if (event.kind !== "session.activity" && event.kind !== "session.permission_asked") lists.soon();
         for (const listener of eventListeners) listener(event);
       },
       onReset: () => void client.invalidateQueries(),
       onState(next) {
-        // What failed while the gateway did not answer is read again.
+        // Read again whatever failed while the gateway was unreachable.
         if (next === "live" && wasOffline) void client.invalidateQueries();
         wasOffline = next === "offline";
         setState(next);
@@ -61,13 +59,13 @@ function useEventsState(): EventsState {
   );
 }
 
-/** Whether the gateway answers, as far as this page knows. While it does not, the note above the page says so, once. */
+/** Whether the gateway is reachable. While it is not, only the note above the page says so. */
 export function useConnected(): boolean {
   const events = useEventsState();
   return useReachable() && events !== "offline";
 }
 
-/** Calls `listener` for each event; it should stay the same function (`useCallback`). */
+/** Calls `listener` for each event. Keep it stable with `useCallback`. */
 export function useSessionEvents(listener: (event: SessionEvent) => void): void {
   useEffect(() => {
     eventListeners.add(listener);
@@ -80,7 +78,7 @@ function setState(next: EventsState): void {
   for (const listener of stateListeners) listener();
 }
 
-/** Runs `task` a while after it was asked for, and once for all who asked meanwhile. */
+/** Runs `task` once, a while after the first request. */
 function oncePer(delayMs: number, task: () => void): { readonly soon: () => void; readonly cancel: () => void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return {
@@ -95,4 +93,54 @@ function oncePer(delayMs: number, task: () => void): { readonly soon: () => void
       timer = undefined;
     },
   };
+}
+
+type FromEvent = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;
+
+/** The session updated with what the event carries. */
+export function afterEvent<Session extends FromEvent>(session: Session, event: SessionEvent): Session {
+  switch (event.kind) {
+    case "session.created":
+      return { ...session, status: event.status, activity: event.activity };
+    case "session.status":
+      return ended(event.status) ? gone({ ...session, status: event.status }) : { ...session, status: event.status };
+    case "session.activity":
+      return { ...session, activity: event.activity };
+    case "session.exited":
+      return gone({ ...session, status: event.status, exitCode: event.exitCode, signal: event.signal });
+    case "session.closed":
+      return { ...session, closedAt: event.at };
+    case "session.turn_ended":
+    case "session.permission_asked":
+      return session;
+  }
+}
+
+function ended(status: SessionSummary["status"]): boolean {
+  return status === "completed" || status === "failed";
+}
+
+function gone<Session extends FromEvent>(session: Session): Session {
+  return { ...session, activity: null, pid: null, owner: null };
+}
+
+export function patchLists(client: QueryClient, event: SessionEvent): void {
+  const patch = (session: SessionSummary): SessionSummary =>
+    session.sessionId === event.sessionId || session.sessionAliases.includes(event.sessionId)
+      ? afterEvent(session, event)
+      : session;
+  client.setQueriesData<readonly SessionSummary[]>({ queryKey: [...queryKeys.sessionLists, "live"] }, (sessions) =>
+    sessions?.map(patch),
+  );
+  for (const kind of ["list", "search"]) {
+    client.setQueriesData<SessionPage>({ queryKey: [...queryKeys.sessionLists, kind] }, (page) => {
+      // A page without the session stays the same object, so it does not render again.
+      if (page?.listed.some(({ session }) => patch(session) !== session) !== true) return page;
+      const listed = page.listed.map((row) => {
+        const session = patch(row.session);
+        return session === row.session ? row : { ...row, session };
+      });
+      return { ...page, listed };
+    });
+  }
 }

@@ -30,14 +30,13 @@ import { queryKeys, useAct } from "./query.ts";
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
 const pageSize = 50;
-/** The best hits; other words find others. */
+/** Enough to find an entry; other words find others. */
 const searchLimit = 100;
-/** As many as one answer holds. */
 const mostEntries = 200;
-/** An entry waits for seconds, if at all. */
+/** Entries are pending for seconds at most. */
 const pendingPollMs = 2_000;
 
-/** What an infinite query needs of a list whose pages follow each other by a cursor. */
+/** Options of an infinite query over a list with cursors. */
 function cursorPages<Page extends { readonly nextCursor: string | null }>(
   path: string,
   page: z.ZodType<Page>,
@@ -52,7 +51,6 @@ function cursorPages<Page extends { readonly nextCursor: string | null }>(
   };
 }
 
-/** Entries of the memory, the newest first, page by page. */
 export function useLogs(filters: LogFilters) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "logs", filters],
@@ -62,7 +60,6 @@ export function useLogs(filters: LogFilters) {
   });
 }
 
-/** Of the entries that the filters leave those in which all words occur, the best first. */
 export function useLogSearch(query: string, filters: LogFilters) {
   return useQuery({
     queryKey: [...queryKeys.memory, "search", query, filters],
@@ -73,7 +70,6 @@ export function useLogSearch(query: string, filters: LogFilters) {
   });
 }
 
-/** An entry with what was derived from it. */
 export function useLog(logId: string) {
   return useQuery({
     queryKey: logKey(logId),
@@ -82,7 +78,6 @@ export function useLog(logId: string) {
   });
 }
 
-/** What deleting an entry would remove now, and what would stay. */
 export function useDeletionPreview(logId: string) {
   return useQuery({
     queryKey: previewKey(logId),
@@ -93,17 +88,17 @@ export function useDeletionPreview(logId: string) {
   });
 }
 
-/** Deletes an entry with everything that only it said. Its page stays as it is until it calls {@link useForgetting}. */
+/** Deletes an entry and the facts found only in it. Its page stays until it calls {@link useForgetting}. */
 export function useDeleteLog() {
   const client = useQueryClient();
   return useAct({
     mutationFn: (logId: string) => callApi(pathOf(logId), logDeletionSchema, { method: "DELETE", body: { id: logId } }),
-    // Also of a failure: it may be deleted, and the answer lost.
+    // On failure too: the entry may be deleted and the answer lost.
     onSettled: (_deletion, _error, logId) => forget(client, logId),
   });
 }
 
-/** Drops all that is cached of the memory, once `forgets` is true: something of it was deleted. For pages that show nothing of it. */
+/** Clears the cached memory once something of it was deleted. For pages that show none of it. */
 export function useForgetting(forgets: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -111,15 +106,15 @@ export function useForgetting(forgets: boolean): void {
   }, [client, forgets]);
 }
 
-/** Drops what is cached of the memory; what a page needs is read again. @param butLogId whose page shows what was deleted */
+/** Clears the cached memory, except that of the page of `butLogId`. */
 function forget(client: QueryClient, butLogId?: string): void {
   client.removeQueries({ queryKey: queryKeys.memory, type: "inactive" });
   const own = butLogId === undefined ? [] : [logKey(butLogId), previewKey(butLogId)].map(hashKey);
-  // Its failures are the pages' own, which show them.
+  // Pages show their own failures.
   void client.resetQueries({ queryKey: queryKeys.memory, predicate: ({ queryHash }) => !own.includes(queryHash) });
 }
 
-/** All that is remembered of a session; so many entries that one answer holds, and whether there are more. */
+/** The memory of a session, up to one page. */
 export function useSessionEntries(sessionId: string) {
   return useQuery({
     queryKey: [...queryKeys.memory, "session", sessionId],
@@ -129,18 +124,17 @@ export function useSessionEntries(sessionId: string) {
   });
 }
 
-/** Deletes all that is remembered of a session, in one step. */
 export function useDeleteSessionLogs() {
   const client = useQueryClient();
   return useAct({
     mutationFn: (sessionId: string) =>
       callApi("/api/v1/logs", sessionLogDeletionSchema, { method: "DELETE", query: { sessionId, confirm: "true" } }),
-    // Also of a failure: it may be deleted, and the answer lost.
+    // On failure too: the entries may be deleted and the answer lost.
     onSettled: () => forget(client),
   });
 }
 
-/** Remembers those turns of a session that are not remembered yet, also what was deleted before. */
+/** Saves the turns of a session that are not in memory, including deleted ones. */
 export function useRecordSession() {
   const client = useQueryClient();
   return useAct({
@@ -150,7 +144,7 @@ export function useRecordSession() {
   });
 }
 
-/** Writes a note into the memory; with the same key once, however often it is sent. */
+/** Saves a note. The idempotency key makes retries safe. */
 export function useSubmitLog() {
   const client = useQueryClient();
   return useAct({
@@ -160,7 +154,7 @@ export function useSubmitLog() {
   });
 }
 
-/** Things that the memory knows of, by their names. */
+/** Topics in memory, by name. */
 export function useEntities({ type, q }: { readonly type: EntityType | ""; readonly q: string }) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "entities", type, q],
@@ -172,7 +166,7 @@ export function useEntities({ type, q }: { readonly type: EntityType | ""; reado
   });
 }
 
-/** Every fact about a thing, the newest first; with `asOf` those that held then. */
+/** The facts about a topic, newest first; with `asOf`, those valid at that time. */
 export function useTimeline(entityId: string, asOf: string | undefined, { enabled = true } = {}) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "timeline", entityId, asOf],
@@ -184,7 +178,7 @@ export function useTimeline(entityId: string, asOf: string | undefined, { enable
   });
 }
 
-/** What the sessions of the newest entries are called, by their ids. */
+/** Titles of the sessions with the newest entries, by session id. */
 export function useSessionTitles(): ReadonlyMap<string, string> {
   const { data } = useQuery({
     queryKey: [...queryKeys.memory, "titles"],
@@ -202,7 +196,7 @@ function titlesOf(logs: LogPage["logs"]): ReadonlyMap<string, string> {
   const named = logs.flatMap(({ sessionId, title }) =>
     sessionId === null || title === null || title.trim() === "" ? [] : [[sessionId, title] as const],
   );
-  // The newest entry of a session comes first, and its title counts.
+  // Newest entry first: its title wins.
   return new Map(named.toReversed());
 }
 

@@ -10,15 +10,14 @@ import { useCallback, useRef } from "react";
 import { ApiError } from "./api-error.ts";
 import { sendApi } from "./client.ts";
 
-/** Names of what the cache holds. A session's own things begin with {@link queryKeys.session}. */
+/** Query keys. Those of a session begin with {@link queryKeys.session}. */
 export const queryKeys = {
   me: ["me"],
-  /** Everything that lists sessions. */
   sessionLists: ["sessions"],
   session: (sessionId: string) => ["session", sessionId],
   sessionDirs: ["session-dirs"],
   agents: ["agents"],
-  /** Begins with the one above: what changes the one changes the other. */
+  /** Begins with `agents`, so that both are invalidated together. */
   agentSetups: ["agents", "setup"],
   folders: ["folders"],
   tokens: ["tokens"],
@@ -28,13 +27,12 @@ export const queryKeys = {
   clients: ["clients"],
   accounts: ["accounts"],
   audit: ["audit"],
-  /** Everything that is remembered. */
   memory: ["memory"],
   branches: (dir: string) => ["branches", dir],
   completion: (path: string) => ["completion", path],
 } as const;
 
-/** What a person does on a page, by a request. While one is under way a second press does nothing: a double-click acts once. */
+/** A mutation that ignores further calls while one is pending: a double-click acts once. */
 export function useAct<Answer, Given = void>(
   options: UseMutationOptions<Answer, Error, Given>,
 ): UseMutationResult<Answer, Error, Given> {
@@ -66,39 +64,35 @@ export function useAct<Answer, Given = void>(
   return { ...act, mutate };
 }
 
-/** Deletes `<path>/<id>`; then what the cache holds under `keys` is read again. */
+/** Deletes `<path>/<id>`, then invalidates `keys`. */
 export function useRemove(path: string, ...keys: readonly QueryKey[]) {
   const client = useQueryClient();
   const refresh = () => Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
   return useAct({
     mutationFn: (id: string) => sendApi(`${path}/${encodeURIComponent(id)}`, { method: "DELETE" }),
     onSuccess: refresh,
-    // It may have been gone already. Not waited for: reading is tried until the gateway is back, and would hold back the error.
+    // It may already be gone. Not awaited: reads retry until the gateway is back, and would delay the error.
     onError: () => void refresh(),
   });
 }
 
 const maxRetries = 2;
 const firstRetryMs = 1_000;
-/** A gateway that restarts is back within seconds. */
+/** A gateway restarts within seconds. */
 const maxRetryMs = 5_000;
 
-/** The cache of what pages read, and how their requests are made. */
 export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
-      // A gateway on this machine answers without a network, so the browser's own idea of being offline says nothing.
+      // A local gateway answers without a network, so the browser's offline state is irrelevant.
       queries: { networkMode: "always", retry: shouldRetry, retryDelay, staleTime: 5_000 },
-      // What a person does fails at once or happens at once. It never waits to happen later, when the situation may be another.
+      // A mutation never waits to run later, when the situation may have changed.
       mutations: { networkMode: "always", retry: false },
     },
   });
 }
 
-/**
- * Whether to read again. What the gateway refuses it refuses again. While it cannot be reached, reading is tried until it can; the note
- * about the connection says so meanwhile.
- */
+/** Refusals are final. While the gateway is unreachable, reads retry without end; the connection note says so. */
 function shouldRetry(failures: number, error: Error): boolean {
   if (!(error instanceof ApiError)) return failures < maxRetries;
   return error.code === "unreachable" || (failures < maxRetries && error.status >= 500);

@@ -4,7 +4,7 @@ import { listOutputSchema, type SearchMatch, searchOutputSchema } from "../../sr
 import { callTool } from "./client.ts";
 import { queryKeys } from "./query.ts";
 
-/** Which sessions to list. Empty texts are no limit. */
+/** Empty strings do not filter. */
 export interface SessionFilters {
   readonly agent: string;
   readonly dir: string;
@@ -13,7 +13,7 @@ export interface SessionFilters {
 
 export const noFilters: SessionFilters = { agent: "", dir: "", status: "" };
 
-/** A session in a list; with a search, where it was found. */
+/** A listed session and, in a search, where it matched. */
 export interface ListedSession {
   readonly session: SessionSummary;
   readonly match: SearchMatch | null;
@@ -21,31 +21,26 @@ export interface ListedSession {
 
 export interface SessionPage {
   readonly listed: readonly ListedSession[];
-  /** Sessions on all pages. */
   readonly total: number;
-  /** How far the catalog of old transcripts is, while it is not complete. */
+  /** Progress of indexing old transcripts, until complete. */
   readonly indexing: { readonly done: number; readonly total: number } | null;
 }
 
-/** What a list shows: all sessions, or with a query those that it finds, the best first. */
+/** What a list shows: all sessions, or the matches of a query, best first. */
 export interface SessionsAsked {
   readonly query: string;
-  /** Search the text of all turns, and not titles and first messages alone. */
+  /** Search the text of all turns, not only titles and first messages. */
   readonly everywhere: boolean;
   readonly filters: SessionFilters;
 }
 
-/** Sessions of one page. */
 export const sessionPageSize = 40;
-/** More live sessions than the gateway allows by default, many times over. */
+/** Many times the gateway's default limit. */
 const maxLive = 200;
-/** While the catalog is still being made, what it finds is worth another look. */
+/** The list grows while old transcripts are indexed. */
 const indexingPollMs = 2_000;
 
-/**
- * One page of a list of sessions, from 0. Each page is read for itself, while it is looked at: what happens costs a list of thousands no
- * more than one of forty.
- */
+/** One page of a list of sessions, from 0. Each page has its own query, so that an event costs a long list no more than a short one. */
 export function useSessionPage(asked: SessionsAsked, page: number, { enabled = true } = {}) {
   const { query, everywhere, filters } = asked;
   const kind = query === "" ? ["list"] : ["search", query, everywhere];
@@ -71,12 +66,11 @@ async function readPage(asked: SessionsAsked, page: number, signal: AbortSignal)
   const { sessions, total, indexing } = await callTool("coding_search_sessions", searchOutputSchema, { input, signal });
   const listed = sessions
     .map(({ match, ...session }) => ({ session, match }))
-    // The search itself knows no status.
+    // The search has no status filter.
     .filter(({ session }) => filters.status === "" || session.status === filters.status);
   return { listed, total, indexing };
 }
 
-/** The sessions whose agents have a process now. */
 export function useLiveSessions(filters: SessionFilters = noFilters, { enabled = true } = {}) {
   return useQuery({
     queryKey: [...queryKeys.sessionLists, "live", filters],

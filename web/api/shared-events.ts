@@ -2,30 +2,27 @@ import { z } from "zod";
 import { sessionEventSchema } from "../../src/wire/events.ts";
 import { type EventsListener, type EventsState, followEvents } from "./events.ts";
 
-/**
- * What the page that listens sends to the others. A browser opens six connections to a host, all its pages together: with a stream in each
- * of six, nothing else would get through.
- */
+/** Messages between the pages of a browser. They share one event stream, because a browser opens only six connections per host. */
 const noticeSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("event"), event: sessionEventSchema }),
   z.object({ kind: z.literal("reset") }),
   z.object({ kind: z.literal("state"), state: z.enum(["connecting", "live", "offline"]) }),
-  /** From a page that listens to the others: is there a leader? The answer is a `state`. */
+  /** Asks whether there is a leader, who answers with a `state`. */
   z.object({ kind: z.literal("hello") }),
 ]);
 type Notice = z.infer<typeof noticeSchema>;
 
 const lockName = "postern.events";
-/** A page that listens answers at once, unless its browser has put it to sleep. */
+/** A leader answers immediately, unless the browser has suspended it. */
 const answerMs = 2_000;
 
-/** Follows the events as {@link followEvents} does, with one connection for all pages of the browser. */
+/** Like {@link followEvents}, with one connection for all pages of the browser. */
 export async function followSharedEvents(
   listener: EventsListener,
   signal: AbortSignal,
   follow: typeof followEvents = followEvents,
 ): Promise<void> {
-  // Only https and localhost have locks: elsewhere each page has its own connection.
+  // Locks require https or localhost. Elsewhere each page has its own connection.
   if (!("locks" in navigator)) return follow(listener, signal);
   const channel = new BroadcastChannel(lockName);
   const send = (notice: Notice): void => channel.postMessage(notice);
@@ -53,7 +50,7 @@ export async function followSharedEvents(
     else listener.onState(notice.state);
   };
 
-  // A page that sleeps in the background may hold the lock and send nothing: the page that becomes visible takes over.
+  // A suspended page may hold the lock and send nothing: the page that becomes visible takes over.
   const onVisible = (): void => {
     if (document.visibilityState !== "visible" || leading) return;
     answered = false;
@@ -65,7 +62,7 @@ export async function followSharedEvents(
     }, answerMs);
   };
 
-  /** Follows for all pages, until it is over or another page has taken over. */
+  /** Follows events for all pages until another page takes over. */
   async function lead(taken: AbortSignal): Promise<void> {
     leading = true;
     let mayHaveMissed = answered && lastEventId === null;
@@ -105,7 +102,7 @@ export async function followSharedEvents(
         await navigator.locks.request(lockName, options, () => lead(taken.signal));
         return; // over, or not allowed any more
       } catch {
-        // The wait was ended, or another page took the lock: back into the line, unless all is over.
+        // Aborted, or another page took the lock: wait for it again.
         taken.abort();
         leading = false;
         if (signal.aborted) return;

@@ -4,10 +4,36 @@ import type {
 } from "@simplewebauthn/browser";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { z } from "zod";
+import type { Scope } from "../../src/wire/access.ts";
 import { passkeyCeremonySchema, passkeySchema } from "../../src/wire/accounts.ts";
-import { browserSessionSchema, type SignedIn, signedInSchema, signInLinkSchema } from "../../src/wire/sign-in.ts";
+import {
+  browserSessionSchema,
+  type Me,
+  meSchema,
+  type SignedIn,
+  signedInSchema,
+  signInLinkSchema,
+} from "../../src/wire/sign-in.ts";
 import { callApi, forgetKey, sendApi, whenSignedOut } from "./client.ts";
 import { queryKeys, useAct, useRemove } from "./query.ts";
+
+export function useMe() {
+  return useQuery({
+    queryKey: queryKeys.me,
+    queryFn: ({ signal }) => callApi("/api/me", meSchema, { signal }),
+    staleTime: 60_000,
+  });
+}
+
+/** Whether the account has `scope`. True until known; the gateway decides then. */
+export function useMay(scope: Scope): boolean {
+  const { data } = useMe();
+  return data === undefined || may(data, scope);
+}
+
+export function may(me: Me, scope: Scope): boolean {
+  return me.scopes.includes(scope);
+}
 
 const browserSessionsSchema = z.object({ browserSessions: z.array(browserSessionSchema) });
 
@@ -23,12 +49,12 @@ export function useRevokeBrowserSession() {
   return useRemove("/api/browser-sessions", queryKeys.browserSessions);
 }
 
-/** Signs this browser out: its cookie goes, and its key is forgotten. The sign-in page forgets all that was shown. */
+/** Signs this browser out. The sign-in page clears the cache. */
 export function useSignOut() {
   return useAct({
     mutationFn: () => sendApi("/api/sign-out", { method: "POST" }),
     onSuccess: () => {
-      // Requests that are under way are refused now, and must not lead back to this page.
+      // Pending requests are now refused, and must not redirect back to this page.
       whenSignedOut(() => undefined);
       forgetKey();
     },
@@ -44,7 +70,7 @@ export function useCreateSignInLink() {
 
 const passkeysSchema = z.object({ passkeys: z.array(passkeySchema) });
 
-/** The browser itself checks what is in them. */
+/** The browser validates the rest. */
 const creationSchema = passkeyCeremonySchema.extend({
   options: z.custom<PublicKeyCredentialCreationOptionsJSON>(hasChallenge),
 });
@@ -63,7 +89,7 @@ export function usePasskeys() {
   });
 }
 
-/** Has this browser make a passkey, called as given. */
+/** Creates a passkey with this name in the browser. */
 export function useAddPasskey() {
   const client = useQueryClient();
   return useAct({
@@ -81,7 +107,7 @@ export function useRemovePasskey() {
   return useRemove("/api/passkeys", queryKeys.passkeys);
 }
 
-/** Signs this browser in with a passkey that it, a phone or a security key keeps. */
+/** Signs in with a passkey. */
 export function usePasskeySignIn() {
   return useAct({
     mutationFn: async (): Promise<SignedIn> => {

@@ -3,8 +3,8 @@ import { lazy, type ReactNode, Suspense } from "react";
 import { BrowserRouter, Link, Route, Routes } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
 import { scopeWords } from "../../src/wire/access.ts";
-import { useMe } from "../api/me.ts";
 import { createQueryClient } from "../api/query.ts";
+import { useMe } from "../api/sign-in.ts";
 import { SessionsPage } from "../pages/sessions-page.tsx";
 import { EmptyState, LoadingPage } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
@@ -72,16 +72,8 @@ function needs(scope: Scope, title: string, page: ReactNode): ReactNode {
   );
 }
 
-/** A page that needs a scope; for who lacks it, the reason in its place, and nothing of it is asked for. */
-function ForScope({
-  scope,
-  title,
-  children,
-}: {
-  readonly scope: Scope;
-  readonly title: string;
-  readonly children: ReactNode;
-}) {
+/** Shows the page, or why the account cannot open it. */
+function ForScope({ scope, title, children }: Readonly<{ scope: Scope; title: string; children: ReactNode }>) {
   const me = useMe().data;
   if (me === undefined || me.scopes.includes(scope)) return children;
   return (
@@ -100,7 +92,6 @@ function ForScope({
   );
 }
 
-/** For an address that leads nowhere. */
 function NotFoundPage() {
   return (
     <Page title="Page not found">

@@ -7,11 +7,10 @@ import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys } from "../api/query.ts";
 import { noFilters, useLiveSessions } from "../api/sessions.ts";
 import { onPageTitle, pageTitle } from "../ui/page.tsx";
-import { needsYou, sessionTitle } from "../ui/session-state.ts";
-import { noteworthy } from "./noteworthy.ts";
+import { needsYou, noteworthy, sessionTitle } from "../ui/session-state.ts";
 import { preferences } from "./preferences.ts";
 
-/** Shows how many sessions wait for a person, in the document's title and on the application's icon; and sends notifications, if allowed. */
+/** Shows how many sessions need the user in the title and on the app icon, and sends notifications if allowed. */
 export function useAttention(enabled: boolean): void {
   const waiting = useLiveSessions(noFilters, { enabled }).data?.filter(needsYou).length ?? 0;
   const title = useSyncExternalStore(onPageTitle, pageTitle);
@@ -21,7 +20,7 @@ export function useAttention(enabled: boolean): void {
   }, [waiting, title]);
   useEffect(() => {
     if (!enabled || !("setAppBadge" in navigator)) return;
-    // A browser may refuse it to a page that is not installed: then there is no icon to mark either.
+    // Fails where the page is not installed and has no icon.
     void (waiting === 0 ? navigator.clearAppBadge() : navigator.setAppBadge(waiting)).catch(() => undefined);
   }, [waiting, enabled]);
 
@@ -46,10 +45,7 @@ export function useAttention(enabled: boolean): void {
   );
 }
 
-/**
- * Shows a notification of the system.
- * @returns false when this browser does not show any
- */
+/** Shows a system notification. @returns false if the browser cannot */
 export function notify(
   title: string,
   { body, tag, onClick }: { readonly body: string; readonly tag: string; readonly onClick: () => void },

@@ -2,15 +2,14 @@ import { type LucideIcon, Moon, Sun, SunMoon } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import type { SessionSummary } from "../../src/wire/coding.ts";
-import { useMay, useMe } from "../api/me.ts";
 import { noFilters, type SessionPage, useLiveSessions, useSessionPage } from "../api/sessions.ts";
+import { useMay, useMe } from "../api/sign-in.ts";
 import { Lamp } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { useSettled } from "../ui/field.tsx";
 import { projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
-import { matchesWords } from "./match-words.ts";
-import { newSessionPlace, type Place, placesFor, visible } from "./places.ts";
+import { matchesWords, newSessionPlace, type Place, placesFor, visible } from "./places.ts";
 import { changePreferences } from "./preferences.ts";
 
 interface Command {
@@ -26,7 +25,6 @@ const maxShown = 50;
 /** Too short to notice. */
 const typingMs = 140;
 
-/** Finds a page, a session or a setting by a few letters. */
 export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
@@ -112,7 +110,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** What fits the words: pages, settings, and sessions, of which the gateway searches all. */
+/** Pages, settings, and sessions, which the gateway searches. */
 function useCommands(words: string): { readonly commands: readonly Command[]; readonly searching: boolean } {
   const navigate = useNavigate();
   const me = useMe();
@@ -151,7 +149,7 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
     const listed = (page: SessionPage | undefined): readonly Command[] =>
       page?.listed.map(({ session }) => toSession(session)) ?? [];
     const known = [...(live.data ?? []).map(toSession), ...listed(recent.data)].filter(fits);
-    // What was found for other words is no answer to these.
+    // Ignore results of the previous query.
     const found = wanted === "" || search.isPlaceholderData ? [] : listed(search.data);
     const sessions = new Map([...known, ...found].map((command) => [command.id, command]));
     const settings = [
@@ -160,7 +158,7 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
       theme("system", "System appearance", SunMoon),
     ];
     const places = placesFor(scopes).filter(({ to }) => to !== newSessionPlace.to);
-    // Of the many sessions, pages and settings that were asked for come first.
+    // Matching pages and settings come before the many sessions.
     const others = [...places.map(toPage), ...settings].filter(fits);
     return [
       ...visible([newSessionPlace], scopes).map(toPage).filter(fits),

@@ -38,7 +38,6 @@ export function ShortcutHelp({
   );
 }
 
-/** The sidebar, where there is no room for one. */
 export function MenuDrawer({
   onClose,
   ...sidebar

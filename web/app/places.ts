@@ -14,14 +14,13 @@ import {
 } from "lucide-react";
 import type { Scope } from "../../src/wire/access.ts";
 
-/** A page that can be gone to from everywhere. */
+/** A page in the navigation. */
 export interface Place {
   readonly to: string;
   readonly label: string;
   readonly icon: LucideIcon;
-  /** Its shortcut, as in `Shortcut.keys`. */
   readonly keys: string;
-  /** Without it there is nothing on the page that one could see. */
+  /** Without this scope the page has nothing to show. */
   readonly needs?: Scope;
 }
 
@@ -33,7 +32,7 @@ export const newSessionPlace: Place = {
   needs: "coding:write",
 };
 
-/** What the sidebar shows always. */
+/** Always in the sidebar. */
 export const mainPlaces: readonly Place[] = [
   { to: "/", label: "Sessions", icon: List, keys: "g s", needs: "coding:read" },
   { to: "/memory", label: "Memory", icon: BookMarked, keys: "g m", needs: "logs:read" },
@@ -41,7 +40,7 @@ export const mainPlaces: readonly Place[] = [
   { to: "/folders", label: "Folders", icon: Folder, keys: "g f", needs: "admin" },
 ];
 
-/** Who may come in, and who did: one entry of the sidebar, which opens on these pages. */
+/** Who has access, and who used it: one group of the sidebar, collapsed unless one of its pages is open. */
 export const accessPlaces: readonly Place[] = [
   { to: "/apps", label: "Connected apps", icon: AppWindow, keys: "g c" },
   { to: "/tokens", label: "Tokens", icon: KeyRound, keys: "g t", needs: "admin" },
@@ -52,11 +51,25 @@ export const accessIcon: LucideIcon = DoorOpen;
 
 export const settingsPlace: Place = { to: "/settings", label: "Settings", icon: Settings, keys: "g ," };
 
-/** Those that show something to an account with these scopes. */
 export function placesFor(scopes: readonly Scope[]): readonly Place[] {
   return visible([newSessionPlace, ...mainPlaces, ...accessPlaces, settingsPlace], scopes);
 }
 
 export function visible(places: readonly Place[], scopes: readonly Scope[]): readonly Place[] {
   return places.filter(({ needs }) => needs === undefined || scopes.includes(needs));
+}
+
+/** Whether every word of `wanted` occurs in `text`, in any order, ignoring case and accents. */
+export function matchesWords(text: string, wanted: string): boolean {
+  const folded = fold(text);
+  return fold(wanted)
+    .split(/\s+/)
+    .every((word) => folded.includes(word));
+}
+
+function fold(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replaceAll(/\p{Mark}/gu, "")
+    .toLowerCase();
 }

@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from "react";
 
-/** What this browser remembers for itself. */
+/** Stored per browser. */
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
-  /** Of the terminal's letters, in pixels. */
+  /** In pixels. */
   readonly terminalFontPx: number;
-  /** Whether terminals put their text into the page for screen readers; it costs speed. */
+  /** Renders terminal text for screen readers, at a cost in speed. */
   readonly terminalScreenReader: boolean;
   readonly notifications: boolean;
 }
@@ -21,7 +21,6 @@ const names = {
 const listeners = new Set<() => void>();
 let current = read();
 
-/** The preferences, also when another tab changes them. */
 export function usePreferences(): Preferences {
   return useSyncExternalStore(subscribe, () => current);
 }

@@ -6,16 +6,16 @@ import type { Scope } from "../../src/wire/access.ts";
 import { ApiError, messageOf } from "../api/api-error.ts";
 import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents, useConnected } from "../api/live-events.ts";
-import { useMe } from "../api/me.ts";
+import { useMe } from "../api/sign-in.ts";
+import { Mark } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
 import { useAttention } from "./attention.ts";
-import { Mark } from "./mark.tsx";
 import { placesFor } from "./places.ts";
 import { type Shortcut, useShortcuts } from "./shortcuts.ts";
 import { Sidebar } from "./sidebar.tsx";
 
-// What opens over the page is not part of its first load.
+// Overlays are not part of the first load.
 const MenuDrawer = lazy(async () => ({ default: (await import("./overlays.tsx")).MenuDrawer }));
 const CommandPalette = lazy(async () => ({ default: (await import("./command-palette.tsx")).CommandPalette }));
 const ShortcutHelp = lazy(async () => ({ default: (await import("./overlays.tsx")).ShortcutHelp }));
@@ -24,21 +24,20 @@ const noScopes: readonly Scope[] = [];
 
 type Overlay = "none" | "menu" | "palette" | "help";
 
-/** Where the search is already there, it has the next key. @returns false where it is not */
+/** Focuses the search field of the page. @returns false if it has none */
 function focusSearch(): boolean {
   const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
   search?.select();
   return search !== null;
 }
 
-/** What surrounds every page while signed in: navigation, live events, shortcuts. */
 export function Shell() {
   const { pathname, search } = useLocation();
   const navigate = useNavigate();
   const client = useQueryClient();
   const me = useMe();
   const [opened, setOpened] = useState<{ readonly overlay: Overlay; readonly on: string }>({ overlay: "none", on: "" });
-  // What was opened on one page is not open on the next.
+  // An overlay closes with its page.
   const overlay = opened.on === pathname ? opened.overlay : "none";
   const setOverlay = useCallback((next: Overlay) => setOpened({ overlay: next, on: pathname }), [pathname]);
   const close = useCallback(() => setOverlay("none"), [setOverlay]);
@@ -117,10 +116,10 @@ export function Shell() {
   );
 }
 
-/** A gateway that restarts is back before a note about it could be read. */
+/** A gateway usually restarts faster than a note could be read. */
 const quietMs = 1_200;
 
-/** Says that the gateway cannot be reached, for as long as it cannot. Other parts of a page leave it to this note. */
+/** The one place that reports an unreachable gateway. */
 function ConnectionNote() {
   const offline = !useConnected();
   const [shown, setShown] = useState(false);
@@ -144,7 +143,7 @@ function ConnectionNote() {
   );
 }
 
-/** In the place of a page that could not be shown: mostly a part of it that a newer gateway does not have any more. */
+/** Replaces a page that failed to render, usually because a newer gateway no longer serves one of its chunks. */
 export class PageBoundary extends Component<{ readonly children: ReactNode }, { readonly error: unknown }> {
   override readonly state: { readonly error: unknown } = { error: null };
 

@@ -1,17 +1,15 @@
 import { useEffect } from "react";
 
-/** A key, or two in a row. */
 export interface Shortcut {
-  /** As in `KeyboardEvent.key`; with a space between two keys. `mod+k` is Ctrl or ⌘ with K. */
+  /** As in `KeyboardEvent.key`, with a space between two keys. `mod+k` is Ctrl+K or ⌘K. */
   readonly keys: string;
   readonly label: string;
   readonly run: () => void;
 }
 
-/** How long the second key of two may take. */
 const sequenceMs = 1_200;
 
-/** Listens for shortcuts, except while text is typed. */
+/** Handles shortcuts, except while the user types. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   useEffect(() => {
     let first = "";
@@ -56,18 +54,15 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type);
 }
 
-/** In a terminal every key is the program's. */
+/** In a terminal every key belongs to the program. */
 function inTerminal(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(".xterm") !== null;
 }
 
-/** Rows that are not there `maxWaitMs` after they were needed are not waited for. */
+/** How long a key press waits for rows to load. */
 const maxWaitMs = 15_000;
 
-/**
- * `j` and `k` through the links of a list. Where an element with `data-more` stands for rows that are still to come, each press counts
- * once they are there.
- */
+/** `j` and `k` through the links of a list. At an element with `data-more`, a press waits for the rows it stands for. */
 export function listShortcuts(selector: string, thing: string): readonly Shortcut[] {
   const move = createMover(selector);
   return [
@@ -77,12 +72,12 @@ export function listShortcuts(selector: string, thing: string): readonly Shortcu
 }
 
 function createMover(selector: string): (by: number) => void {
-  /** Steps that wait for rows, and the row from which they are taken. */
+  /** Steps that wait for rows, and the row they start from. */
   let owed = 0;
   let from: HTMLElement | null = null;
   let endsAtMs = 0;
   const changes = new MutationObserver(() => {
-    // Who has moved on by another way is not pulled back.
+    // The user has moved on.
     if (from === null || from !== document.activeElement || performance.now() > endsAtMs) owed = 0;
     pay();
   });
@@ -106,7 +101,7 @@ function createMover(selector: string): (by: number) => void {
   };
 }
 
-/** Moves the focus by one link, unless rows that are still to come lie between. */
+/** Moves the focus by one link, unless unloaded rows are in between. */
 function step(selector: string, by: 1 | -1): "moved" | "waiting" | "end" {
   const stops = [...document.querySelectorAll<HTMLElement>(`${selector}, [data-more]`)];
   const at = stops.findIndex((stop) => stop === document.activeElement);
@@ -117,10 +112,7 @@ function step(selector: string, by: 1 | -1): "moved" | "waiting" | "end" {
   return "moved";
 }
 
-/**
- * What the session page's keys do; the page's own shortcuts and the sheet of all shortcuts read it. None of them is the second key of a
- * shortcut of two keys.
- */
+/** Shortcuts of the session page. None may be the second key of a two-key shortcut. */
 export const sessionShortcutList = [
   { keys: "e", label: "In a session: focus the terminal", does: "terminal" },
   { keys: "p", label: "In a session: write a prompt", does: "prompt" },
@@ -133,7 +125,7 @@ export const sessionShortcutList = [
 
 export type SessionDeed = (typeof sessionShortcutList)[number]["does"];
 
-/** Keys of the terminal pane itself, where all others are the agent's. */
+/** All other keys in a terminal go to the agent. */
 export const terminalShortcutList = [
   { keys: "F6", label: "In a terminal: leave it" },
   { keys: "mod+f", label: "In a terminal: search" },

@@ -1,26 +1,21 @@
 import { ChevronDown, Search } from "lucide-react";
 import { Link, NavLink, useLocation } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
-import { useMe } from "../api/me.ts";
 import { useLiveSessions } from "../api/sessions.ts";
-import { Lamp } from "../ui/badge.tsx";
+import { useMe } from "../api/sign-in.ts";
+import { Lamp, Mark } from "../ui/badge.tsx";
 import { buttonClass } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
-import { Mark } from "./mark.tsx";
 import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
-/** Navigation: pages, and the live sessions. */
-export function Sidebar({
-  unfolded = false,
-  onPalette,
-  onHelp,
-}: {
-  /** Shows all pages at once: where choosing one closes it. */
+export function Sidebar(props: {
+  /** Expands all groups, in the menu that closes on a choice. */
   readonly unfolded?: boolean;
   readonly onPalette: () => void;
   readonly onHelp: () => void;
 }) {
+  const { unfolded = false, onPalette, onHelp } = props;
   const me = useMe();
   const scopes = me.data?.scopes ?? [];
   return (
@@ -91,7 +86,7 @@ const rowClass = "flex h-8 items-center gap-2.5 rounded-md px-2 text-sm pointer-
 const activeClass = "bg-hover font-medium text-ink";
 const restClass = "text-ink-soft hover:bg-hover hover:text-ink";
 
-/** One row, until one of its pages is open: the room below belongs to the sessions. */
+/** One row unless one of its pages is open, to leave room for the sessions. */
 function AccessPlaces({ scopes, unfolded }: { readonly scopes: readonly Scope[]; readonly unfolded: boolean }) {
   const { pathname } = useLocation();
   const places = visible(accessPlaces, scopes);
@@ -120,7 +115,6 @@ function AccessPlaces({ scopes, unfolded }: { readonly scopes: readonly Scope[];
   );
 }
 
-/** The live sessions, those that wait for a person first. */
 function LiveSessions() {
   const { data: sessions = [] } = useLiveSessions();
   const ordered = [...sessions].toSorted((a, b) => Number(needsYou(b)) - Number(needsYou(a)));

@@ -1,27 +1,21 @@
 import { useEffect } from "react";
-import type { LogDeletion } from "../../src/wire/logs.ts";
+import type { DeletionPreview, LogDeletion } from "../../src/wire/logs.ts";
 import { isGone } from "../api/api-error.ts";
 import { useDeleteLog, useDeletionPreview } from "../api/logs.ts";
+import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, QueryState } from "../ui/notice.tsx";
-import { previewWords } from "./deletion-words.ts";
 
-/** Says what goes with an entry and what stays, before it is deleted. */
-export function DeleteLogDialog({
-  logId,
-  ofSession,
-  onClose,
-  onDeleted,
-  onGone,
-}: {
+export function DeleteLogDialog(props: {
   readonly logId: string;
   readonly ofSession: boolean;
   readonly onClose: () => void;
   readonly onDeleted: (deletion: LogDeletion) => void;
-  /** It was deleted before, here or elsewhere. */
+  /** Already deleted, here or elsewhere. */
   readonly onGone: () => void;
 }) {
+  const { logId, ofSession, onClose, onDeleted, onGone } = props;
   const preview = useDeletionPreview(logId);
   const remove = useDeleteLog();
   const gone = isGone(preview.error);
@@ -56,7 +50,6 @@ export function DeleteLogDialog({
   );
 }
 
-/** What a deletion does not reach. */
 export function OwnTranscript({ ofSession }: { readonly ofSession: boolean }) {
   if (!ofSession) return null;
   return (
@@ -67,15 +60,7 @@ export function OwnTranscript({ ofSession }: { readonly ofSession: boolean }) {
   );
 }
 
-function Lines({
-  title,
-  lines,
-  tone,
-}: {
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly tone: string;
-}) {
+function Lines({ title, lines, tone }: Readonly<{ title: string; lines: readonly string[]; tone: string }>) {
   return (
     <section aria-label={title}>
       <h3 className="label-caps mb-1">{title}</h3>
@@ -91,4 +76,43 @@ function Lines({
       </ul>
     </section>
   );
+}
+
+export interface DerivedCounts {
+  readonly facts: number;
+  readonly statements: number;
+  readonly entities: number;
+}
+
+export interface PreviewWords {
+  readonly goes: readonly string[];
+  readonly stays: readonly string[];
+}
+
+export function previewWords({ removed, shared }: DeletionPreview): PreviewWords {
+  return {
+    goes: [
+      removed.episode
+        ? "The entry with its text and its search index"
+        : "The entry with its text; no facts have been extracted yet",
+      ...derivedWords(removed).map((line) => `${line.count} ${line.what}`),
+    ],
+    stays: [
+      ...(shared.statements === 0 ? [] : [`${counted(shared.statements, "statement")} shared with other entries`]),
+      ...(shared.entities === 0 ? [] : [`${counted(shared.entities, "topic")} shared with other entries`]),
+    ],
+  };
+}
+
+export function derivedWords({
+  facts,
+  statements,
+  entities,
+}: DerivedCounts): readonly { readonly count: number; readonly what: string }[] {
+  const all = [
+    { count: facts, what: facts === 1 ? "fact" : "facts" },
+    { count: statements, what: `${statements === 1 ? "statement" : "statements"} from no other entry` },
+    { count: entities, what: `${entities === 1 ? "topic" : "topics"} from no other entry` },
+  ];
+  return all.filter(({ count }) => count > 0);
 }

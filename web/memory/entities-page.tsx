@@ -11,13 +11,10 @@ import { NextPage, Rows } from "../ui/rows.tsx";
 import { plainName } from "../ui/untrusted.tsx";
 import { entityName, isCode, typeOrder, typeWords } from "./facts.ts";
 import { EntityIcon, entityPath } from "./links.tsx";
-import { useChangeParams } from "./memory-asked.ts";
-import { SearchBox } from "./memory-search.tsx";
-import { AboutMemory, MemoryTabs } from "./memory-tabs.tsx";
+import { AboutMemory, MemoryTabs, SearchBox, useChangeParams } from "./memory-lists.tsx";
 
 const entityListShortcuts = listShortcuts("a[data-entity-link]", "topic");
 
-/** What the memory speaks of: files, commands, branches, decisions, by their kind and name. */
 export function EntitiesPage() {
   const [params] = useSearchParams();
   const type = entityTypeSchema.safeParse(params.get("type")).data ?? "";
@@ -86,7 +83,6 @@ function TypeChoice({
   );
 }
 
-/** All kinds at a look, where there is room. */
 function TypeChips({ chosen, onChoose }: Parameters<typeof TypeChoice>[0]) {
   return (
     <fieldset className="hidden flex-wrap gap-1.5 sm:flex">

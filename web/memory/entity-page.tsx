@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import type { LogEntity, LogFact } from "../../src/wire/logs.ts";
 import { useSessionTitles, useTimeline } from "../api/logs.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
@@ -16,7 +16,7 @@ import { backLabel, entityName, isCode, predicateLabel, typeWords } from "./fact
 import { EntityIcon, EntityLink, SessionLink } from "./links.tsx";
 import { lanesOf, TimeLanes } from "./time-lanes.tsx";
 
-/** Everything that is known about a file, a branch, a command: when it was so, and where it was said. */
+/** The facts about a file, branch, command or other topic: when they were valid and where they come from. */
 export function EntityPage() {
   const { entityId = "" } = useParams();
   return <OneEntity key={entityId} entityId={entityId} />;
@@ -65,7 +65,6 @@ function OneEntity({ entityId }: { readonly entityId: string }) {
   );
 }
 
-/** A thing is known by what is said of it. */
 function entityOf(facts: readonly LogFact[], entityId: string): LogEntity | null {
   const [fact] = facts;
   if (fact === undefined) return null;
@@ -89,7 +88,6 @@ function WholeName({ entity: { type, key } }: { readonly entity: LogEntity }) {
   );
 }
 
-/** Looks back: what was so at a time. */
 function AsOf({ local, onChange }: { readonly local: string; readonly onChange: (local: string) => void }) {
   const [latest] = useState(() => localTime(Date.now()));
   return (
@@ -113,15 +111,12 @@ function AsOf({ local, onChange }: { readonly local: string; readonly onChange: 
   );
 }
 
-function FactRow({
-  fact,
-  entityId,
-  titles,
-}: {
+function FactRow(props: {
   readonly fact: LogFact;
   readonly entityId: string;
   readonly titles: ReadonlyMap<string, string>;
 }) {
+  const { fact, entityId, titles } = props;
   const { subject, predicate, validFrom, logId, extractor } = fact;
   const forward = subject.entityId === entityId;
   return (
@@ -150,13 +145,13 @@ function FactRow({
   );
 }
 
-/** A time as a field for date and time has it: of this place, to the minute. */
+/** The value of a `datetime-local` input: local time, to the minute. */
 function localTime(timeMs: number): string {
   const offsetMs = new Date(timeMs).getTimezoneOffset() * 60_000;
   return new Date(timeMs - offsetMs).toISOString().slice(0, 16);
 }
 
-/** What such a field says, in milliseconds; null when it says nothing that is a time. */
+/** The time of such a value in milliseconds; null if invalid. */
 function timeOfLocal(local: string): number | null {
   if (!/^\d{4,6}-\d\d-\d\dT\d\d:\d\d/.test(local)) return null;
   const timeMs = new Date(local).getTime();

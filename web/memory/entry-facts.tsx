@@ -19,10 +19,8 @@ import {
 } from "./facts.ts";
 import { EntityLink } from "./links.tsx";
 
-/** So many of a kind are shown at first. */
 const shownFirst = 12;
 
-/** What was drawn from an entry, by what it is about; of each fact whether it is still so. */
 export function EntryFacts({ facts }: { readonly facts: readonly LogFact[] }) {
   const titles = useSessionTitles();
   const { sessions, others } = factsOfEntry(facts);
@@ -88,7 +86,6 @@ interface Titled {
   readonly titles: ReadonlyMap<string, string>;
 }
 
-/** A decision with what it says, and whether it still does. */
 function DecisionFacts({ group: { subject, predicates }, titles }: { readonly group: SubjectGroup } & Titled) {
   return (
     <li className="flex flex-col gap-0.5 py-2">
@@ -108,7 +105,6 @@ function DecisionFacts({ group: { subject, predicates }, titles }: { readonly gr
   );
 }
 
-/** A command, say, with how it ended. */
 function ThingFacts({ group: { subject, predicates }, titles }: { readonly group: SubjectGroup } & Titled) {
   return (
     <li className="flex flex-wrap items-baseline justify-between gap-x-3 gap-y-0.5 py-1.5">
@@ -146,7 +142,6 @@ function Values({ group, titles }: { readonly group: PredicateGroup } & Titled) 
   );
 }
 
-/** The first of many, and the rest on demand. */
 function Some({ children }: { readonly children: readonly ReactNode[] }) {
   const [all, setAll] = useState(false);
   const shown = all || children.length <= shownFirst + 2 ? children : children.slice(0, shownFirst);
@@ -164,7 +159,6 @@ function Some({ children }: { readonly children: readonly ReactNode[] }) {
   );
 }
 
-/** What a fact says: a thing to go to, or words. */
 export function Said({ fact, titles }: { readonly fact: LogFact } & Titled) {
   if (fact.object !== null) return <EntityLink entity={fact.object} titles={titles} />;
   return (
@@ -181,7 +175,7 @@ function Outcome({ fact }: { readonly fact: LogFact }) {
   return <Icon aria-hidden className={classNames("size-3.5 shrink-0", failed ? "text-danger" : "text-accent")} />;
 }
 
-/** Whether a fact is still so, or until when it was; nothing for what happened once. */
+/** Whether a state is current, or when it ended. Nothing for events. */
 export function Holds({ fact }: { readonly fact: Pick<LogFact, "predicate" | "validTo"> }) {
   if (!isState(fact.predicate)) return null;
   const again = fact.predicate === "last_exit";
@@ -193,7 +187,7 @@ export function Holds({ fact }: { readonly fact: Pick<LogFact, "predicate" | "va
   );
 }
 
-/** Which extractor found a fact, where it was not the rules: a model may be wrong. */
+/** Marks facts of a model, which may be wrong. */
 export function FoundBy({ extractor }: Pick<LogFact, "extractor">) {
   if (extractor.startsWith("rules@")) return null;
   return (

@@ -8,13 +8,12 @@ import { exactTime, shortDate } from "../ui/time.tsx";
 import { plainName } from "../ui/untrusted.tsx";
 import { SessionLink } from "./links.tsx";
 
-/** What to call an entry. Untrusted: it comes from a log. */
+/** Untrusted: it comes from a log. */
 export function entryTitle({ title, source }: Pick<LogEntry, "title" | "source">): string {
   if (title !== null && title.trim() !== "") return plainName(title);
   return source === "session" ? "Session" : "Note";
 }
 
-/** An entry in a list: when, what about, from where; of a search, where it was found. */
 export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly found?: ReactNode }) {
   const { logId, source, sessionId, observedAt, dir } = entry;
   const Icon = source === "session" ? MessagesSquare : NotebookPen;
@@ -68,8 +67,68 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
   );
 }
 
-/** How far an entry is; nothing for what is as it shall be. */
+/** Nothing when ready. */
 export function EntryStatus({ status }: Pick<LogEntry, "status">) {
   if (status === "pending") return <Badge tone="lamp">Processing</Badge>;
   return status === "failed" ? <Badge tone="danger">Failed</Badge> : null;
+}
+
+export function MarkedText({ text, query }: { readonly text: string; readonly query: string }) {
+  return markedPieces(text, query).map((piece, index) =>
+    piece.marked ? (
+      <mark key={index} className="rounded-sm bg-lamp-soft px-0.5 text-lamp">
+        {piece.text}
+      </mark>
+    ) : (
+      piece.text
+    ),
+  );
+}
+
+interface TextPiece {
+  readonly text: string;
+  readonly marked: boolean;
+}
+
+const word = /[\p{L}\p{N}\p{M}]+/gu;
+/** Scripts without spaces: a run contains several words. */
+const unspaced = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Thai}/u;
+
+/** Marks the query's words much as the gateway matches them: ignoring case and accents, the last word as a prefix. */
+export function markedPieces(text: string, query: string): readonly TextPiece[] {
+  const wanted = [...query.matchAll(word)].map(([found]) => folded(found));
+  const last = wanted.at(-1);
+  const pieces: TextPiece[] = [];
+  let at = 0;
+  const take = (end: number, marked: boolean): void => {
+    if (end > at) pieces.push({ text: text.slice(at, end), marked });
+    at = Math.max(at, end);
+  };
+  for (const { 0: found, index } of text.matchAll(word)) {
+    const one = folded(found);
+    const length = lengthMarked(one, found, { wanted, last });
+    if (length === null) continue;
+    take(index + length.from, false);
+    take(index + length.to, true);
+  }
+  take(text.length, false);
+  return pieces;
+}
+
+function lengthMarked(
+  one: string,
+  found: string,
+  { wanted, last }: { readonly wanted: readonly string[]; readonly last: string | undefined },
+): { readonly from: number; readonly to: number } | null {
+  if (wanted.includes(one)) return { from: 0, to: found.length };
+  if (last !== undefined && one.startsWith(last)) return { from: 0, to: Math.min(last.length, found.length) };
+  const part = unspaced.test(found) ? wanted.find((each) => found.includes(each)) : undefined;
+  return part === undefined ? null : { from: found.indexOf(part), to: found.indexOf(part) + part.length };
+}
+
+function folded(text: string): string {
+  return text
+    .normalize("NFKD")
+    .replaceAll(/[\u0300-\u036f]/g, "")
+    .toLowerCase();
 }

@@ -3,13 +3,12 @@ import { capital } from "../session/session-words.ts";
 import { shortPath } from "../ui/session-state.ts";
 import { plainName } from "../ui/untrusted.tsx";
 
-/** How a predicate reads from its subject on, and from its object back. */
+/** Labels of a predicate, read from its subject and from its object. */
 interface PredicateWords {
   readonly label: string;
   readonly back: string;
 }
 
-/** In the order of interest. */
 const words: Readonly<Record<string, PredicateWords>> = {
   decided: { label: "Decided", back: "Decided in" },
   remembered: { label: "To remember", back: "To remember from" },
@@ -32,23 +31,20 @@ export function predicateLabel(predicate: string): string {
   return words[predicate]?.label ?? capital(predicate.replaceAll("_", " "));
 }
 
-/** The same, read from the object. */
 export function backLabel(predicate: string): string {
   return words[predicate]?.back ?? `${capital(predicate.replaceAll("_", " "))}, by`;
 }
 
-/** Where a predicate stands among others; those of other extractors last. */
 export function predicateRank(predicate: string): number {
   const at = order.indexOf(predicate);
   return at === -1 ? order.length : at;
 }
 
-/** Whether facts of it hold for a time, until the next one; others happened once. */
+/** States are valid until the next fact; others are events. */
 export function isState(predicate: string): boolean {
   return singleValuedPredicates.some((one) => one === predicate);
 }
 
-/** What kind of thing, one and several. */
 export const typeWords: Readonly<Record<EntityType, readonly [one: string, several: string]>> = {
   Session: ["Session", "Sessions"],
   Decision: ["Decision", "Decisions"],
@@ -63,19 +59,19 @@ export const typeWords: Readonly<Record<EntityType, readonly [one: string, sever
   Tool: ["Tool", "Tools"],
 };
 
-/** Types in the order in which a list offers them. */
+/** In display order. */
 export const typeOrder: readonly EntityType[] = [
   ...(["Decision", "File", "Command", "Branch", "Commit", "Session"] as const),
   ...(["Repository", "Package", "Issue", "Url", "Tool"] as const),
 ];
 
-/** The subject of what no session said, as the gateway calls it. */
+/** The gateway's name for facts without a session. */
 const noSession = "api";
-/** Ids longer than this are generated: their beginning distinguishes them. */
+/** Longer ids are generated: their beginning distinguishes them. */
 const longId = 24;
 const shortIdLength = 8;
 
-/** What to call a thing where there is little room. Untrusted: it comes from a log. */
+/** A short name. Untrusted: it comes from a log. */
 export function entityName(
   { type, key }: Pick<LogEntity, "type" | "key">,
   titles?: ReadonlyMap<string, string>,
@@ -89,23 +85,21 @@ export function entityName(
   return plainName(type === "Commit" ? key.slice(0, 12) : key);
 }
 
-/** Whether its name is code rather than words. */
+/** Whether the name is code. */
 export function isCode(type: EntityType): boolean {
   return type !== "Session" && type !== "Decision" && type !== "Tool" && type !== "Issue";
 }
 
-/** What a fact says, behind its label. */
 export function valueWords({ predicate, value }: Pick<LogFact, "predicate" | "value">): string {
   const said = plainName(value ?? "");
   return predicate === "last_exit" && /^-?\d+$/.test(said) ? `exit code ${said}` : said;
 }
 
-/** Whether a command went wrong; null for what says nothing of it. */
+/** Whether a command failed; null for other facts. */
 export function isFailure({ predicate, value }: Pick<LogFact, "predicate" | "value">): boolean | null {
   return predicate === "last_exit" ? value !== "0" : null;
 }
 
-/** Facts of one predicate, the newest first, each thing once. */
 export interface PredicateGroup {
   readonly predicate: string;
   readonly facts: readonly LogFact[];
@@ -116,16 +110,12 @@ export interface SubjectGroup {
   readonly predicates: readonly PredicateGroup[];
 }
 
-/** What an entry says: of its session, and of other things, by their type. */
 interface EntryFacts {
   readonly sessions: readonly SubjectGroup[];
   readonly others: readonly { readonly type: EntityType; readonly subjects: readonly SubjectGroup[] }[];
 }
 
-/**
- * The facts of an entry by what they are about. What the session did to a thing that has facts of its own (a command that was run, a
- * decision that was taken) is shown there alone.
- */
+/** Groups facts by topic. What a session did to a topic with facts of its own (a command, a decision) is listed only there. */
 export function factsOfEntry(facts: readonly LogFact[]): EntryFacts {
   const own = new Set(facts.flatMap(({ subject }) => (subject.type === "Session" ? [] : [subject.entityId])));
   const shown = facts.filter(
@@ -155,7 +145,7 @@ function eachOnce(facts: readonly LogFact[]): readonly LogFact[] {
   return [...new Map(facts.map((fact) => [fact.statementId, fact])).values()];
 }
 
-/** How many facts each extractor found, the most first. */
+/** Facts per extractor, most first. */
 export function extractorCounts(facts: readonly LogFact[]): readonly (readonly [string, number])[] {
   return [...Map.groupBy(facts, ({ extractor }) => extractor)]
     .map(([extractor, all]) => [extractor, all.length] as const)

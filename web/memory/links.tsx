@@ -15,7 +15,7 @@ import {
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { EntityType, LogEntity } from "../../src/wire/logs.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { classNames } from "../ui/class-names.ts";
 import { plainName } from "../ui/untrusted.tsx";
 import { entityName, isCode, typeWords } from "./facts.ts";
@@ -34,34 +34,23 @@ const icons: Readonly<Record<EntityType, LucideIcon>> = {
   Decision: Signpost,
 };
 
-/** The icon of a kind of thing; its words are next to it, or in its link's name. */
-export function EntityIcon({
-  type,
-  className = "size-3.5",
-}: {
-  readonly type: EntityType;
-  readonly className?: string;
-}) {
+export function EntityIcon({ type, className = "size-3.5" }: Readonly<{ type: EntityType; className?: string }>) {
   const Icon = icons[type];
   return <Icon aria-hidden className={classNames("shrink-0 text-ink-faint", className)} />;
 }
 
-/** Where everything about a thing stands. */
 export function entityPath({ entityId }: Pick<LogEntity, "entityId">): string {
   return `/memory/entities/${encodeURIComponent(entityId)}`;
 }
 
-/** A thing, leading to all that is known about it. Its name is untrusted: it comes from a log. */
-export function EntityLink({
-  entity,
-  titles,
-  whole = false,
-}: {
+/** Links to a topic. Its name is untrusted: it comes from a log. */
+export function EntityLink(props: {
   readonly entity: LogEntity;
   readonly titles: ReadonlyMap<string, string>;
-  /** In as many lines as it takes, rather than in one. */
+  /** On as many lines as it needs. */
   readonly whole?: boolean;
 }) {
+  const { entity, titles, whole = false } = props;
   const { type, key } = entity;
   return (
     <Link
@@ -80,19 +69,15 @@ export function EntityLink({
   );
 }
 
-/** A link to a session, for accounts that may read sessions; for others its words alone. */
-export function SessionLink({
-  sessionId,
-  label,
-  className = "text-accent underline underline-offset-2",
-  children,
-}: {
+/** A link to a session, or plain text without the scope coding:read. */
+export function SessionLink(props: {
   readonly sessionId: string;
-  /** Says more than the words do, where they stand in a list. */
+  /** More specific than the text, for lists. */
   readonly label?: string;
   readonly className?: string;
   readonly children: ReactNode;
 }) {
+  const { sessionId, label, className = "text-accent underline underline-offset-2", children } = props;
   if (!useMay("coding:read")) return <span>{children}</span>;
   return (
     <Link to={`/sessions/${encodeURIComponent(sessionId)}`} aria-label={label} className={className}>

@@ -5,7 +5,7 @@ import type { LogDeletion, LogDetail } from "../../src/wire/logs.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { isGone } from "../api/api-error.ts";
 import { useForgetting, useLog } from "../api/logs.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { counted } from "../session/session-words.ts";
 import { TurnView } from "../session/turn-view.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
@@ -14,19 +14,17 @@ import { BackLink, Page } from "../ui/page.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
 import { exactTime } from "../ui/time.tsx";
 import { plainName, visibleText } from "../ui/untrusted.tsx";
-import { DeleteLogDialog } from "./delete-log-dialog.tsx";
-import { derivedWords } from "./deletion-words.ts";
+import { DeleteLogDialog, derivedWords } from "./delete-log-dialog.tsx";
 import { EntryFacts } from "./entry-facts.tsx";
 import { EntryStatus, entryTitle } from "./entry-row.tsx";
 import { SessionLink } from "./links.tsx";
 
-/** An entry of the memory: what was said, and what was drawn from it. */
 export function LogPage() {
   const { logId = "" } = useParams();
   return <OneLog key={logId} logId={logId} />;
 }
 
-/** Until it is gone; then nothing of it is kept either. */
+/** Nothing of a deleted entry stays cached. */
 function OneLog({ logId }: { readonly logId: string }) {
   const [left, setLeft] = useState<LogDeletion | "gone" | null>(null);
   const onGone = useCallback(() => setLeft("gone"), []);
@@ -36,15 +34,12 @@ function OneLog({ logId }: { readonly logId: string }) {
   return <Entry logId={logId} onDeleted={setLeft} onGone={onGone} />;
 }
 
-function Entry({
-  logId,
-  onDeleted,
-  onGone,
-}: {
+function Entry(props: {
   readonly logId: string;
   readonly onDeleted: (deletion: LogDeletion) => void;
   readonly onGone: () => void;
 }) {
+  const { logId, onDeleted, onGone } = props;
   const { data: log, error, refetch } = useLog(logId);
   const gone = isGone(error);
   useEffect(() => {
@@ -52,7 +47,7 @@ function Entry({
   }, [gone, onGone]);
   const mayWrite = useMay("logs:write");
   const [deleting, setDeleting] = useState(false);
-  // First, whatever is still there of it from before.
+  // Before anything that is still cached.
   if (gone) return <GonePage />;
   if (log === undefined) {
     return (
@@ -111,7 +106,6 @@ function GonePage() {
   );
 }
 
-/** When and where it was said. */
 function Origin({ log }: { readonly log: LogDetail }) {
   const { observedAt, sessionId, dir, episode, source } = log;
   return (
@@ -153,15 +147,7 @@ function Condition({ log: { status, failure } }: { readonly log: LogDetail }) {
   );
 }
 
-function Part({
-  title,
-  className,
-  children,
-}: {
-  readonly title: string;
-  readonly className: string;
-  readonly children: ReactNode;
-}) {
+function Part({ title, className, children }: Readonly<{ title: string; className: string; children: ReactNode }>) {
   return (
     <section aria-label={title} className={`min-w-0 ${className}`}>
       <h2 className="mb-2 text-sm font-semibold">{title}</h2>
@@ -170,7 +156,6 @@ function Part({
   );
 }
 
-/** In the place of an entry that was deleted: what went with it, in numbers. */
 function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
   const said = useRef<HTMLDivElement>(null);
   useEffect(() => said.current?.focus(), []);
@@ -203,11 +188,10 @@ function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
   );
 }
 
-/** Of a long entry so much is shown at first. */
+/** Long entries are cut to this at first. */
 const turnsFirst = 12;
 const charactersFirst = 8_000;
 
-/** What was said, as text or as turns. Untrusted: nothing in it does anything but stand there. */
 function EntryContent({ log }: { readonly log: LogDetail }) {
   const [all, setAll] = useState(false);
   const turns = useMemo(() => (log.turns ?? []).map(visibleTurn), [log.turns]);

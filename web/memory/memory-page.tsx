@@ -1,26 +1,27 @@
 import { NotebookPen } from "lucide-react";
-import { useState } from "react";
-import { type LogFilters, useLogSearch, useLogs, useSessionTitles } from "../api/logs.ts";
-import { useMay } from "../api/me.ts";
+import { useRef, useState } from "react";
+import { useNavigate } from "react-router";
+import { maxLogCharacters } from "../../src/wire/logs.ts";
+import { fieldError } from "../api/api-error.ts";
+import { type LogFilters, useLogSearch, useLogs, useSessionTitles, useSubmitLog } from "../api/logs.ts";
+import { useMay, useMe } from "../api/sign-in.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
+import { idempotencyKey, keepNoteDraft, type NoteDraft, noteDraftOf } from "../session/drafts.ts";
 import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
-import { EmptyState, Notice, QueryState } from "../ui/notice.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Form, TextArea, TextField } from "../ui/field.tsx";
+import { EmptyState, ErrorNotice, Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { DayRows, NextPage, Rows } from "../ui/rows.tsx";
 import { plainName } from "../ui/untrusted.tsx";
-import { EntryRow } from "./entry-row.tsx";
-import { MarkedText } from "./marked-text.tsx";
-import { useMemoryAsked } from "./memory-asked.ts";
-import { MemorySearch } from "./memory-search.tsx";
-import { AboutMemory, MemoryTabs } from "./memory-tabs.tsx";
-import { NoteDialog } from "./note-dialog.tsx";
+import { EntryRow, MarkedText } from "./entry-row.tsx";
+import { AboutMemory, MemorySearch, MemoryTabs, useMemoryAsked } from "./memory-lists.tsx";
 import { SessionMemory } from "./session-memory.tsx";
 
 const memoryListShortcuts = listShortcuts("a[data-log-link]", "entry");
 
-/** What is remembered of sessions and notes, by time, and to be searched. */
 export function MemoryPage() {
   const asked = useMemoryAsked();
   const [{ query, filters }] = asked;
@@ -123,4 +124,85 @@ function Found({ query, filters }: { readonly query: string; readonly filters: L
 function foundWords(count: number, hasMore: boolean): string {
   if (count === 0) return "";
   return hasMore ? `The best ${counted(count, "hit")}` : `Found ${counted(count, "hit")}`;
+}
+
+/** Creates a note. An unsaved draft lasts as long as the tab. */
+export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
+  const navigate = useNavigate();
+  const submit = useSubmitLog();
+  const accountId = useMe().data?.account.accountId ?? "";
+  const [draft, setDraft] = useState(() => noteDraftOf(sessionStorage, accountId));
+  const { title, content } = draft;
+  const written = title.trim() !== "" || content.trim() !== "";
+  /** Resending the same note after a lost answer saves it once. */
+  const sending = useRef({ draft, key: "" });
+  const change = (next: NoteDraft): void => {
+    setDraft(next);
+    keepNoteDraft(sessionStorage, accountId, next);
+  };
+  const forgetDraft = (): void => keepNoteDraft(sessionStorage, accountId, { title: "", content: "" });
+  const keep = (): void => {
+    if (submit.isPending || content.trim() === "") return;
+    if (sending.current.draft !== draft || sending.current.key === "") {
+      sending.current = { draft, key: idempotencyKey() };
+    }
+    const named = title.trim() === "" ? {} : { title: title.trim() };
+    submit.mutate(
+      { note: { ...named, content }, key: sending.current.key },
+      {
+        onSuccess: ({ logId }) => {
+          forgetDraft();
+          void navigate(`/memory/${encodeURIComponent(logId)}`);
+        },
+      },
+    );
+  };
+  return (
+    <Dialog
+      onClose={onClose}
+      holds={written}
+      title="Add note"
+      description="Stored in your account’s memory, next to your sessions."
+    >
+      <Form className="flex flex-col gap-3" onSubmit={keep}>
+        <TextField
+          label="Title"
+          value={title}
+          maxLength={500}
+          onChange={(event) => change({ title: event.target.value, content })}
+          error={fieldError(submit.error, "title")}
+        />
+        <TextArea
+          label="Text"
+          rows={6}
+          required
+          value={content}
+          maxLength={maxLogCharacters}
+          onChange={(event) => change({ title, content: event.target.value })}
+          error={fieldError(submit.error, "content")}
+          hint={
+            <>
+              A line <code>Decision: the timeout = 30 s</code> is stored as a decision that is current until the next
+              one about it. A line <code>Remember: …</code> is stored as a reminder. Anything that looks like a key or a
+              password is masked.
+            </>
+          }
+        />
+        {submit.error !== null && <ErrorNotice error={submit.error} />}
+        <div className="flex justify-end gap-2">
+          <Button
+            onClick={() => {
+              forgetDraft();
+              onClose();
+            }}
+          >
+            {written ? "Discard" : "Cancel"}
+          </Button>
+          <Button variant="primary" type="submit" busy={submit.isPending} disabled={content.trim() === ""}>
+            Save note
+          </Button>
+        </div>
+      </Form>
+    </Dialog>
+  );
 }

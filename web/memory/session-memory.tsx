@@ -4,20 +4,19 @@ import { Link } from "react-router";
 import type { SessionLogDeletion, SessionRecorded } from "../../src/wire/logs.ts";
 import { isGone } from "../api/api-error.ts";
 import { useDeleteSessionLogs, useRecordSession, useSessionEntries } from "../api/logs.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { OwnTranscript } from "./delete-log-dialog.tsx";
 
-/** What is remembered of one session, with what can be done about it: remember it now, or forget it all. */
 export function SessionMemory({ sessionId, title }: { readonly sessionId: string; readonly title: string }) {
   const mayWrite = useMay("logs:write");
   const mayReadSessions = useMay("coding:read");
   const entries = useSessionEntries(sessionId);
   const record = useRecordSession();
-  /** How much the dialog speaks of; null while it is closed. */
+  /** The number of entries to delete; null while closed. */
   const [deleting, setDeleting] = useState<string | null>(null);
   const [deleted, setDeleted] = useState<SessionLogDeletion | null>(null);
   const count = entriesWords(entries.data);
@@ -76,19 +75,14 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
   );
 }
 
-function DeleteSessionDialog({
-  sessionId,
-  title,
-  count,
-  onClose,
-  onDeleted,
-}: {
+function DeleteSessionDialog(props: {
   readonly sessionId: string;
   readonly title: string;
   readonly count: string;
   readonly onClose: () => void;
   readonly onDeleted: (deletion: SessionLogDeletion) => void;
 }) {
+  const { sessionId, title, count, onClose, onDeleted } = props;
   const remove = useDeleteSessionLogs();
   return (
     <ConfirmDialog
@@ -101,7 +95,7 @@ function DeleteSessionDialog({
       }
       confirm="Delete permanently"
       act={remove}
-      // Where nothing is left the answer of an earlier try was lost: the number beside it says so.
+      // If nothing is left, the answer of an earlier attempt was lost.
       onConfirm={() =>
         remove.mutate(sessionId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onClose() })
       }
@@ -125,15 +119,12 @@ function recordedWords({ turns }: SessionRecorded, none: boolean): string {
   return none ? "Nothing to save yet." : "Everything is already saved.";
 }
 
-export function SessionMemoryDialog({
-  sessionId,
-  title,
-  onClose,
-}: {
+export function SessionMemoryDialog(props: {
   readonly sessionId: string;
   readonly title: string;
   readonly onClose: () => void;
 }) {
+  const { sessionId, title, onClose } = props;
   return (
     <Dialog
       onClose={onClose}

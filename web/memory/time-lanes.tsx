@@ -3,7 +3,7 @@ import { classNames } from "../ui/class-names.ts";
 import { exactTime } from "../ui/time.tsx";
 import { backLabel, entityName, isFailure, isState, predicateLabel, valueWords } from "./facts.ts";
 
-/** Something on a lane: a time that it held, or (`end` is `start`) a moment. Parts of the whole, 0 to 1. */
+/** A state, or (`end` is `start`) an event. Fractions of the width, 0 to 1. */
 interface LaneMark {
   readonly factId: string;
   readonly start: number;
@@ -12,25 +12,23 @@ interface LaneMark {
   readonly tone: "held" | "holds" | "failed" | "moment";
 }
 
-/** What one line of the picture shows. */
 interface Lane {
   readonly label: string;
   readonly marks: readonly LaneMark[];
 }
 
-/** Facts as a picture: when what held, and when what happened. */
 interface Lanes {
   readonly fromMs: number;
   readonly toMs: number;
-  /** When the first of it happened, and the last; null for the last where something still holds: that is now. */
+  /** First and last time; the last is null while something is still valid. */
   readonly firstMs: number;
   readonly lastMs: number | null;
   readonly lanes: readonly Lane[];
 }
 
-/** More lines than this say nothing any more; the list below has all. */
+/** More would be unreadable; the list below has all. */
 const maxLanes = 8;
-/** Room at both ends, as a part of the whole. */
+/** Margin at both ends, as a fraction of the width. */
 const margin = 0.02;
 const minuteMs = 60_000;
 
@@ -107,7 +105,7 @@ const tones: Readonly<Record<LaneMark["tone"], string>> = {
   moment: "bg-accent",
 };
 
-/** When what held and happened, as a picture. The list that it stands above says all of it in words. */
+/** Decorative: the list below says the same. */
 export function TimeLanes({
   lanes: { fromMs, toMs, firstMs, lastMs, lanes },
   atMs,

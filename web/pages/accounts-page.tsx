@@ -15,9 +15,8 @@ import { RecordRow, Rows } from "../ui/rows.tsx";
 import { RelativeTime } from "../ui/time.tsx";
 import { ClaimedName, plainName } from "../ui/untrusted.tsx";
 import { ScopeBadges, ScopeChoice } from "./scope-list.tsx";
-import { SignInLinkView } from "./sign-in-link-view.tsx";
+import { SignInLinkView } from "./settings-sign-in.tsx";
 
-/** Who may sign in, and what each may do. */
 export function AccountsPage() {
   const accounts = useAccounts();
   const [adding, setAdding] = useState(false);
@@ -73,19 +72,14 @@ export function AccountsPage() {
   );
 }
 
-function AccountRow({
-  account,
-  busy,
-  disabled,
-  onLink,
-  onRemove,
-}: {
+function AccountRow(props: {
   readonly account: AccountRecord;
   readonly busy: boolean;
   readonly disabled: boolean;
   readonly onLink: () => void;
   readonly onRemove: () => void;
 }) {
+  const { account, busy, disabled, onLink, onRemove } = props;
   const { name, isOwner, scopes, createdAt } = account;
   return (
     <RecordRow
@@ -115,15 +109,7 @@ function AccountRow({
   );
 }
 
-function LinkDialog({
-  name,
-  link,
-  onClose,
-}: {
-  readonly name: string;
-  readonly link: SignInLink;
-  readonly onClose: () => void;
-}) {
+function LinkDialog({ name, link, onClose }: Readonly<{ name: string; link: SignInLink; onClose: () => void }>) {
   return (
     <Dialog
       onClose={onClose}
@@ -162,7 +148,6 @@ function RemoveDialog({ account, onClose }: { readonly account: AccountRecord; r
   );
 }
 
-/** Asks who shall be able to sign in, and what they may do then. */
 function AddAccountDialog({
   onClose,
   onAdded,

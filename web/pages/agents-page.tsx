@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import type { AgentEntry } from "../../src/wire/coding.ts";
 import { useAgentSetups, useAgents, useConfigureAgent, useRemoveAgent } from "../api/agents.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -13,7 +13,6 @@ import { Page, Section } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { agentName } from "../ui/session-state.ts";
 
-/** The agents: which is the default, and which are logged in. */
 export function AgentsPage() {
   const agents = useAgents();
   const configure = useConfigureAgent();
@@ -83,15 +82,12 @@ export function AgentsPage() {
   );
 }
 
-function AgentRow({
-  agent,
-  state,
-  children,
-}: {
+function AgentRow(props: {
   readonly agent: AgentEntry;
   readonly state: "configured" | "found" | "missing";
   readonly children: ReactNode;
 }) {
+  const { agent, state, children } = props;
   return (
     <li className="flex flex-wrap items-center gap-x-4 gap-y-3 px-4 py-3">
       <Bot aria-hidden className="size-5 shrink-0 text-ink-faint" />

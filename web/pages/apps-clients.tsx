@@ -19,7 +19,7 @@ const originWords: Readonly<Record<ClientOrigin, string>> = {
   document: "described at its own address",
 };
 
-/** The apps that may ask for access; being known grants none. */
+/** Apps that can request access. Being known grants none. */
 export function KnownClients() {
   const clients = useClients();
   const [adding, setAdding] = useState(false);
@@ -129,7 +129,6 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
   );
 }
 
-/** Asks what is to be known of an app that cannot register itself. */
 function AddClientDialog({
   onClose,
   onAdded,

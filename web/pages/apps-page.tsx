@@ -3,7 +3,7 @@ import { useState } from "react";
 import { scopeWords } from "../../src/wire/access.ts";
 import { type ConnectedApp, oauthPaths } from "../../src/wire/oauth.ts";
 import { useApps, useDisconnectApp } from "../api/access.ts";
-import { useMay, useMe } from "../api/me.ts";
+import { useMay, useMe } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-button.tsx";
 import { ConfirmDialog } from "../ui/dialog.tsx";
@@ -16,7 +16,6 @@ import { KnownClients } from "./apps-clients.tsx";
 import { documentHost, letInTo } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
-/** Authorized programs: what each may do for this account, and how to disconnect it. */
 export function AppsPage() {
   const apps = useApps();
   const mayAdminister = useMay("admin");
@@ -107,7 +106,6 @@ function DisconnectDialog({ app, onClose }: { readonly app: ConnectedApp; readon
   );
 }
 
-/** The first step of an app: the address to give it. */
 function ConnectHelp() {
   const baseUrl = useMe().data?.gateway.baseUrl ?? "";
   const address = `${baseUrl}${oauthPaths.mcp}`;

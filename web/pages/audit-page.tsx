@@ -10,7 +10,6 @@ import { ClaimedName } from "../ui/untrusted.tsx";
 import { auditWords, fromWhere, kindWords } from "./audit-words.ts";
 import { ScopeBadges } from "./scope-list.tsx";
 
-/** The audit log: sign-ins, access that was granted or revoked, keys made or removed: when, and from where. */
 export function AuditPage() {
   const [params, setParams] = useSearchParams();
   const kind = auditKindSchema.safeParse(params.get("kind")).data ?? null;

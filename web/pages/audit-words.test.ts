@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type AuditEntry, auditActions } from "../../src/wire/accounts.ts";
-import { auditWords, documentHost, fromWhere, letInTo } from "./audit-words.ts";
+import { auditWords, browserName, documentHost, fromWhere, letInTo } from "./audit-words.ts";
 
 const entry: AuditEntry = {
   auditId: "a1",
@@ -72,4 +72,28 @@ test("the address of a client's metadata says whose it is", () => {
   expect(documentHost("https://chat.example/client.json")).toBe("chat.example");
   expect(documentHost("k3J9x")).toBeNull();
   expect(documentHost("https://")).toBeNull();
+});
+
+test.each([
+  [
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/146.0.0.0 Safari/537.36",
+    "Chrome on Linux",
+  ],
+  [
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/146.0.0.0 Safari/537.36 Edg/146.0",
+    "Edge on Windows",
+  ],
+  ["Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:150.0) Gecko/20100101 Firefox/150.0", "Firefox on macOS"],
+  [
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Version/19.0 Mobile/15E148 Safari/604.1",
+    "Safari on iPhone",
+  ],
+  [
+    "Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 Chrome/146.0.0.0 Mobile Safari/537.36",
+    "Chrome on Android",
+  ],
+  ["curl/8.1", "curl/8.1"],
+  ["", "Unknown browser"],
+])("%s is %s", (userAgent, name) => {
+  expect(browserName(userAgent)).toBe(name);
 });

@@ -1,20 +1,17 @@
 import { z } from "zod";
 import { type Scope, scopeSchema } from "../../src/wire/access.ts";
 import type { AuditAction, AuditEntry, AuditKind } from "../../src/wire/accounts.ts";
-import { browserName } from "./user-agent.ts";
 
-/** An entry as a sentence: who, then what they did, with the name of the thing in its place. */
+/** An entry as a sentence, with the name of its subject. */
 export interface AuditWords {
   readonly who: string;
   readonly did: string;
-  /** Of what it was done to; a claim. */
+  /** Untrusted. */
   readonly name: string | null;
   readonly after: string;
-  /** What was allowed with it. */
   readonly scopes: readonly Scope[];
-  /** What else is known of it, short. */
   readonly more: readonly string[];
-  /** What one would want to look into. */
+  /** Worth investigating. */
   readonly alarming: boolean;
 }
 
@@ -28,7 +25,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   memory: "Memory",
 };
 
-/** What they did, around the name; and who, where no account is known. */
+/** What was done, around the name; and the actor when no account is known. */
 const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: string, unknown?: string]>> = {
   sign_in_link_created: ["created a sign-in link for"],
   signed_in: ["signed in"],
@@ -62,10 +59,10 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
-/** Where a name belongs, and none was written down. */
+/** Actions without a recorded name. */
 const nameless: ReadonlySet<AuditAction> = new Set([
   ...(["signed_in", "sign_in_refused", "signed_out", "browser_revoked"] as const),
-  // Of these only a hash of the id is kept.
+  // Only a hash of the id is stored.
   ...(["log_deleted", "session_logs_deleted"] as const),
 ]);
 
@@ -108,25 +105,53 @@ export function auditWords({ action, account, subject, details }: AuditEntry): A
 
 const ways: Readonly<Record<string, string>> = { link: "with a link", passkey: "with a passkey" };
 
-/** From where: a browser and an address, or the command line; the most telling first. */
+/** The browser and its address, or the command line. */
 export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "userAgent">): readonly string[] {
   if (address === null || address === "local") return ["Command line"];
   const place = /^(127\.|::1$|::ffff:127\.)/.test(address) ? `${address}, this machine` : address;
   return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
 }
 
-/** Where an authorized app runs: `host` is that of its redirect, null for a device. */
+/** Where an approved app runs: `host` is that of its redirect, null for a device. */
 export function letInTo(host: string | null): string {
   if (host === null) return "On a device, with a code";
   if (host.endsWith(":")) return `A program on your device (${host})`;
   return isThisMachine(host) ? `A program on the browser’s machine (${host})` : `At ${host}`;
 }
 
-/** The host that describes a client whose id is the address of its metadata; null for others. */
+/** The host of a client id that is a metadata URL; null for others. */
 export function documentHost(clientId: string): string | null {
   return /^https?:\/\//.test(clientId) && URL.canParse(clientId) ? new URL(clientId).host : null;
 }
 
 function isThisMachine(host: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/.test(host);
+}
+
+/** Browser and system, from the user agent. */
+export function browserName(userAgent: string): string {
+  const browser = first(userAgent, [
+    [/\bEdgA?\/|\bEdgiOS\//, "Edge"],
+    [/\bOPR\//, "Opera"],
+    [/\bSamsungBrowser\//, "Samsung Internet"],
+    [/\bFirefox\/|\bFxiOS\//, "Firefox"],
+    [/\bHeadlessChrome\//, "Chrome (headless)"],
+    [/\bChrome\/|\bCriOS\//, "Chrome"],
+    [/\bSafari\//, "Safari"],
+  ]);
+  const system = first(userAgent, [
+    [/\biPhone\b/, "iPhone"],
+    [/\biPad\b/, "iPad"],
+    [/\bAndroid\b/, "Android"],
+    [/\bWindows\b/, "Windows"],
+    [/\bMac OS X\b|\bMacintosh\b/, "macOS"],
+    [/\bCrOS\b/, "ChromeOS"],
+    [/\bLinux\b/, "Linux"],
+  ]);
+  if (browser === null) return system ?? (userAgent === "" ? "Unknown browser" : userAgent.slice(0, 60));
+  return system === null ? browser : `${browser} on ${system}`;
+}
+
+function first(text: string, names: readonly (readonly [RegExp, string])[]): string | null {
+  return names.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }

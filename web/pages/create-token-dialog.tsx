@@ -20,7 +20,6 @@ const lives: readonly { readonly days: number; readonly label: string }[] = [
 
 const dayMs = 86_400_000;
 
-/** Asks what a new token shall open, and for how long. */
 export function CreateTokenDialog({
   onClose,
   onCreated,
@@ -89,23 +88,14 @@ export function CreateTokenDialog({
   );
 }
 
-/** A folder that is not there, or no directory. */
+/** The folder does not exist, or is not a directory. */
 function aboutFolders({ code, fields, message }: ApiError): string | undefined {
   if (code === "dir_not_found") return message;
   return fields.find(({ path }) => path.startsWith("folders"))?.message;
 }
 
-/** Some directories, each typed or taken from what is known. What stands in the field without being added counts too. */
-function FolderChoice({
-  legend,
-  hint,
-  known,
-  chosen,
-  onChange,
-  typed,
-  onType,
-  error,
-}: {
+/** Chooses directories. Text left in the field counts too. */
+function FolderChoice(props: {
   readonly legend: string;
   readonly hint: string;
   readonly known: readonly string[];
@@ -115,6 +105,7 @@ function FolderChoice({
   readonly onType: (path: string) => void;
   readonly error?: string | undefined;
 }) {
+  const { legend, hint, known, chosen, onChange, typed, onType, error } = props;
   const [said, setSaid] = useState("");
   const add = (): void => {
     onChange(withTyped(chosen, typed));
@@ -160,7 +151,7 @@ function FolderChoice({
   );
 }
 
-/** The chosen directories with the one that still stands in the field. */
+/** The chosen directories plus the one still in the field. */
 function withTyped(chosen: readonly string[], typed: string): readonly string[] {
   const path = typed.trim();
   return path === "" || chosen.includes(path) ? chosen : [...chosen, path];

@@ -22,7 +22,6 @@ const scopeOptions: readonly { readonly value: FolderScope; readonly label: stri
   { value: "exec", label: "exec", hint: "Agents can be started with full access." },
 ];
 
-/** Where agents may work. */
 export function FoldersPage() {
   const folders = useFolders();
   const [editing, setEditing] = useState<Folder | "new" | null>(null);
@@ -106,15 +105,7 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
   );
 }
 
-function RemoveDialog({
-  folder,
-  last,
-  onClose,
-}: {
-  readonly folder: Folder;
-  readonly last: boolean;
-  readonly onClose: () => void;
-}) {
+function RemoveDialog({ folder, last, onClose }: Readonly<{ folder: Folder; last: boolean; onClose: () => void }>) {
   const remove = useRemoveFolder();
   return (
     <ConfirmDialog

@@ -5,7 +5,7 @@ import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { ApiError } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
-import { useMay } from "../api/me.ts";
+import { useMay } from "../api/sign-in.ts";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
@@ -17,7 +17,7 @@ import { SwitchField } from "../ui/switch-field.tsx";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
 const lastDirName = "postern.last-dir";
-/** Among the drafts of prompts; no session has this id. */
+/** Stored with the prompt drafts; no session has this id. */
 const draftName = "new session";
 
 const draftSchema = z.object({
@@ -36,7 +36,7 @@ const draftSchema = z.object({
   idempotencyKey: z.string(),
 });
 
-/** What was filled in, and the key of the request that it would be: sent again after a reload, it is still the same request. */
+/** The form and its request's idempotency key, which survive a reload. */
 interface Draft {
   readonly given: Partial<NewSession>;
   readonly idempotencyKey: string;
@@ -56,10 +56,9 @@ function keptDraft(): Draft {
   }
 }
 
-/** Half a path is no directory: branches are read once typing has paused. */
+/** Branches are read once typing has paused. */
 const settleMs = 300;
 
-/** Starts an agent: where, on what, how freely, and with what to begin. */
 export function NewSessionPage() {
   const navigate = useNavigate();
   const [params] = useSearchParams();
@@ -89,7 +88,7 @@ export function NewSessionPage() {
     prompt: given.prompt ?? "",
   };
   const change = (changes: Partial<NewSession>): void => {
-    // Asked for something else, it is another request.
+    // A changed form is another request.
     const next = { ...newDraft(), given: { ...given, ...changes } };
     setDraft(next);
     keepDraft(localStorage, draftName, JSON.stringify(next));
@@ -109,7 +108,7 @@ export function NewSessionPage() {
         onSuccess(sessionId) {
           localStorage.setItem(lastDirName, form.dir.trim());
           keepDraft(localStorage, draftName, "");
-          // In the place of the form, which is done: the way back leads to where one came from.
+          // Replaces the form, so that Back leads to the page before it.
           void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
         },
       },

@@ -1,31 +1,23 @@
 import { ApiError, messageOf } from "../api/api-error.ts";
 
-/** Why there can be no passkey on a page, and where it could be instead. */
 export interface PasskeyObstacle {
   readonly words: string;
-  /** The same page where passkeys work; null when this page cannot know. */
+  /** The same page where passkeys work; null if unknown. */
   readonly elsewhere: string | null;
 }
 
 const loopback = /^(127\.\d+\.\d+\.\d+|\[::1\])$/;
 const numbers = /^(\d+\.\d+\.\d+\.\d+|\[[\d:a-f.]+\])$/i;
 
-/**
- * What keeps a browser from passkeys on the page at `href`; null when nothing does.
- * @see https://www.w3.org/TR/webauthn-3/#rp-id a passkey belongs to a name, never to an address of numbers
- */
-export function passkeyObstacle({
-  href,
-  baseUrl = null,
-  secure,
-  supported,
-}: {
+/** Why passkeys do not work at `href`; null if they do. They require a host name: https://www.w3.org/TR/webauthn-3/#rp-id */
+export function passkeyObstacle(props: {
   readonly href: string;
-  /** The gateway's address for people, where it is known: its passkeys belong there. */
+  /** The gateway's public address, if known: its passkeys belong there. */
   readonly baseUrl?: string | null;
   readonly secure: boolean;
   readonly supported: boolean;
 }): PasskeyObstacle | null {
+  const { href, baseUrl = null, secure, supported } = props;
   const here = new URL(href);
   const base = baseUrl === null ? null : new URL(baseUrl);
   if (base !== null && base.origin !== here.origin && !numbers.test(base.hostname)) {
@@ -49,7 +41,6 @@ export function passkeyObstacle({
   return null;
 }
 
-/** {@link passkeyObstacle} of the page that is open. */
 export function obstacleHere(baseUrl: string | null = null): PasskeyObstacle | null {
   return passkeyObstacle({
     baseUrl,
@@ -59,7 +50,7 @@ export function obstacleHere(baseUrl: string | null = null): PasskeyObstacle | n
   });
 }
 
-/** What became of a ceremony that failed: the gateway's words, or what a browser means by its error's name. */
+/** The gateway's message, or an explanation of the browser's error. */
 export function passkeyProblem(error: unknown): string {
   if (error instanceof ApiError || !(error instanceof Error)) return messageOf(error);
   switch (error.name) {

@@ -3,10 +3,8 @@ import { capital } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { CheckFields } from "../ui/field.tsx";
 
-/** Scopes that allow acting as the owner. */
 const grave: ReadonlySet<Scope> = new Set(["coding:drive", "admin"]);
 
-/** What an account, token or app may do, in short. */
 export function ScopeBadges({ scopes }: { readonly scopes: readonly Scope[] }) {
   return (
     <ul aria-label="Scopes" className="flex flex-wrap gap-1">
@@ -19,18 +17,13 @@ export function ScopeBadges({ scopes }: { readonly scopes: readonly Scope[] }) {
   );
 }
 
-/** Chooses some of `offered`. */
-export function ScopeChoice({
-  legend,
-  offered,
-  chosen,
-  onChange,
-}: {
+export function ScopeChoice(props: {
   readonly legend: string;
   readonly offered: readonly Scope[];
   readonly chosen: readonly Scope[];
   readonly onChange: (scopes: readonly Scope[]) => void;
 }) {
+  const { legend, offered, chosen, onChange } = props;
   const options = offered.map((scope) => ({
     value: scope,
     label: (

@@ -1,17 +1,63 @@
-import { useEffect, useRef, useState } from "react";
-import { useLocation } from "react-router";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useLocation, useSearchParams } from "react-router";
 import { z } from "zod";
+import { sessionStatusSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { useFolders, useSessionDirs } from "../api/folders.ts";
-import { useMay } from "../api/me.ts";
+import type { SessionFilters, SessionsAsked } from "../api/sessions.ts";
+import { useMay } from "../api/sign-in.ts";
 import { SearchField, SelectFilter } from "../ui/field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
-import type { useAsked } from "./session-filters.ts";
 
-/** Between the last key and the search: too short to notice. */
+/** Parses the address, so that a list can be bookmarked and shared. */
+export function parseAsked(params: URLSearchParams): SessionsAsked {
+  const status = sessionStatusSchema.safeParse(params.get("status"));
+  return {
+    query: params.get("q")?.trim() ?? "",
+    everywhere: params.get("in") === "all",
+    filters: {
+      agent: params.get("agent") ?? "",
+      dir: params.get("dir") ?? "",
+      status: status.success ? status.data : "",
+    },
+  };
+}
+
+export function formatAsked({ query, everywhere, filters }: SessionsAsked): Record<string, string> {
+  const { agent, dir, status } = filters;
+  const all = { q: query, in: everywhere ? "all" : "", agent, dir, status };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
+}
+
+export function useAsked(): readonly [
+  SessionsAsked,
+  (changes: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => void,
+] {
+  const [params, setParams] = useSearchParams();
+  const asked = useMemo(() => parseAsked(params), [params]);
+  const change = useCallback(
+    ({ query, everywhere, ...filters }: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => {
+      setParams(
+        (before) => {
+          const was = parseAsked(before);
+          return formatAsked({
+            query: query ?? was.query,
+            everywhere: everywhere ?? was.everywhere,
+            filters: { ...was.filters, ...filters },
+          });
+        },
+        { replace: true },
+      );
+    },
+    [setParams],
+  );
+  return [asked, change];
+}
+
+/** Delay between the last key and the search: too short to notice. */
 const typingMs = 140;
 
-/** Where the shortcut leads. */
+/** Set by the `/` shortcut. */
 const focusSchema = z.object({ state: z.object({ focus: z.literal("search") }) });
 
 const statuses = [
@@ -21,7 +67,6 @@ const statuses = [
   ["failed", "Failed"],
 ] as const;
 
-/** Search as you type, and filters. `/` on any page leads here. */
 export function SessionSearch({ asked: [asked, change] }: { readonly asked: ReturnType<typeof useAsked> }) {
   const location = useLocation();
   const input = useRef<HTMLInputElement>(null);

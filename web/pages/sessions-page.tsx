@@ -2,20 +2,17 @@ import { Plus } from "lucide-react";
 import { useMemo } from "react";
 import { Link } from "react-router";
 import { useAgents } from "../api/agents.ts";
-import { useMay } from "../api/me.ts";
 import { type ListedSession, noFilters, sessionPageSize, useLiveSessions, useSessionPage } from "../api/sessions.ts";
+import { useMay } from "../api/sign-in.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { needsYou } from "../ui/session-state.ts";
-import { useAsked } from "./session-filters.ts";
-import { SessionList } from "./session-list.tsx";
-import { SessionRow } from "./session-row.tsx";
-import { SessionSearch } from "./session-search.tsx";
+import { SessionList, SessionRow } from "./session-list.tsx";
+import { SessionSearch, useAsked } from "./session-search.tsx";
 
-/** All sessions: those that wait for a person, the live ones, and past ones. */
 export function SessionsPage() {
   const asked = useAsked();
   const [what, change] = asked;
@@ -24,7 +21,7 @@ export function SessionsPage() {
   const searching = query !== "";
   const first = useSessionPage(what, 0);
   const live = useLiveSessions({ ...filters, status: "" });
-  // A status asks for one flat list; so does a search.
+  // With a status filter or a search, the list is flat.
   const alive = searching || filters.status !== "" ? undefined : live.data;
   const groups = useMemo(() => {
     const rows = (alive ?? []).map((session) => ({ session, match: null }));
@@ -46,7 +43,7 @@ export function SessionsPage() {
     <Page
       title="Sessions"
       actions={
-        // Where the sidebar is, it has one.
+        // The sidebar has this button too.
         mayWrite && (
           <Link to="/new" className={`${buttonClass({ variant: "primary" })} lg:hidden`}>
             <Plus aria-hidden className="size-4" /> New session
@@ -97,15 +94,12 @@ function Group({ title, rows }: { readonly title: string; readonly rows: readonl
   );
 }
 
-function Nothing({
-  unfiltered,
-  mayWrite,
-  onWiden,
-}: {
+function Nothing(props: {
   readonly unfiltered: boolean;
   readonly mayWrite: boolean;
   readonly onWiden: (() => void) | undefined;
 }) {
+  const { unfiltered, mayWrite, onWiden } = props;
   const mayAdminister = useMay("admin");
   const { data: agents } = useAgents();
   if (!unfiltered) {

@@ -2,17 +2,15 @@ import { Minus, Monitor, Moon, Plus, Sun } from "lucide-react";
 import { RadioGroup } from "radix-ui";
 import { useState } from "react";
 import { z } from "zod";
-import { useMe } from "../api/me.ts";
+import { useMe } from "../api/sign-in.ts";
 import { notify } from "../app/attention.ts";
 import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { Page, Section } from "../ui/page.tsx";
 import { SwitchField } from "../ui/switch-field.tsx";
-import { BrowserSettings } from "./settings-browsers.tsx";
-import { PasskeySettings } from "./settings-passkeys.tsx";
+import { BrowserSettings, PasskeySettings } from "./settings-sign-in.tsx";
 
-/** This browser, the others that are signed in, and the gateway. */
 export function SettingsPage() {
   return (
     <Page title="Settings" narrow>
@@ -121,7 +119,7 @@ const refusals: Readonly<Record<Exclude<Refusal, "none">, string>> = {
     "This browser cannot show notifications here. They need https or localhost, and do not work on phones: there, the number in the page title counts sessions that need you.",
 };
 
-/** Notifications while the page is not looked at; the browser is asked by a press, and only then. */
+/** The browser asks for permission only after a click. */
 function NotificationSettings() {
   const { notifications } = usePreferences();
   const [refusal, setRefusal] = useState<Refusal>("none");

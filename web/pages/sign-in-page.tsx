@@ -5,7 +5,7 @@ import { type Location, useLocation, useNavigate } from "react-router";
 import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
 import { callApi, storedKey, storeKey } from "../api/client.ts";
 import { usePasskeySignIn } from "../api/sign-in.ts";
-import { Mark } from "../app/mark.tsx";
+import { Mark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
@@ -16,11 +16,10 @@ import { isServerPage, returnPath } from "./return-path.ts";
 
 type State =
   | { readonly kind: "none" | "working" }
-  /** A link was opened in a browser that is signed in already. */
+  /** A link was opened in a signed-in browser. */
   | { readonly kind: "asking"; readonly link: string; readonly accountName: string }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Signs this browser in: by a link, or by a passkey. Without either it says how to get one. */
 export function SignInPage() {
   usePageTitle("Sign in");
   const { hash } = useLocation();
@@ -48,18 +47,18 @@ export function SignInPage() {
     [finish],
   );
 
-  // What was shown before is not for the account that signs in next.
+  // The next account must not see cached data of the previous one.
   useEffect(() => client.clear(), [client]);
 
   useEffect(() => {
     const link = hash.slice(1);
-    // A link is good once, and this may run twice.
+    // A link works once, and effects may run twice.
     if (link === "" || redeemed.current === link) return;
     redeemed.current = link;
     setState({ kind: "working" });
-    // Out of the address, the history and what is copied from it.
+    // Remove it from the address and the history.
     window.history.replaceState(window.history.state, "", `/sign-in${window.location.search}`);
-    // Another person's link would make this browser theirs without notice.
+    // Someone else's link would silently sign this browser in to their account.
     const signedInAs =
       storedKey() === null
         ? Promise.resolve(null)
@@ -119,7 +118,7 @@ function OtherAccount(props: {
   );
 }
 
-/** Leaves for the page that was requested; also when this browser turns out to be signed in. */
+/** Opens the requested page, also when this browser turns out to be signed in. */
 function useGoOn(): () => void {
   const location = useLocation();
   const navigate = useNavigate();
@@ -131,7 +130,7 @@ function useGoOn(): () => void {
   }, [to, navigate]);
 
   useEffect(() => {
-    // Another tab of this browser has signed in.
+    // Another tab has signed in.
     const onStorage = ({ key, newValue }: StorageEvent): void => {
       if (key === "postern.key" && newValue !== null) goOn();
     };
@@ -140,7 +139,7 @@ function useGoOn(): () => void {
   }, [goOn]);
 
   useEffect(() => {
-    // A browser keeps a strict cookie back from a page that another site led to: signed in all the same.
+    // Browsers withhold a strict cookie after a cross-site navigation, even when signed in.
     if (!isServerPage(to) || storedKey() === null || !firstTry(to)) return;
     const leaving = new AbortController();
     callApi("/api/me", meSchema, { signal: leaving.signal }).then(goOn, () => undefined);
@@ -151,7 +150,7 @@ function useGoOn(): () => void {
 
 const pathStorage = "postern.to";
 
-/** {@link returnPath}; a link that is opened in the same tab leads to where the page before it would have. */
+/** {@link returnPath}; a link opened in the same tab leads to the page requested before it. */
 function rememberedPath(location: Location): string {
   const to = returnPath(location);
   if (to === "/" && location.hash !== "") {
@@ -161,7 +160,7 @@ function rememberedPath(location: Location): string {
   return to;
 }
 
-/** Going back automatically to a page that redirects here would never end. */
+/** Returning automatically to a page that redirects here would loop. */
 function firstTry(to: string): boolean {
   const tried = sessionStorage.getItem("postern.returned") === to;
   sessionStorage.setItem("postern.returned", tried ? "" : to);
@@ -184,7 +183,6 @@ function LinkHelp() {
   );
 }
 
-/** Sign-in with a passkey; where there can be none, why. */
 function PasskeySignIn({ onSignedIn }: { readonly onSignedIn: (key: string) => void }) {
   const signIn = usePasskeySignIn();
   const obstacle = obstacleHere();

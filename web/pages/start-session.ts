@@ -16,7 +16,7 @@ export interface NewSession {
 
 export type NewSessionField = "agent" | "dir" | "model" | "permissionMode" | "baseBranch" | "branch" | "prompt";
 
-/** Which field a refusal is about. */
+/** The field of the form that an error is about. */
 const fieldOfCode: Partial<Readonly<Record<ApiErrorCode, NewSessionField>>> = {
   dir_not_found: "dir",
   dir_not_allowed: "dir",
@@ -45,7 +45,6 @@ const fields: readonly NewSessionField[] = [
   "prompt",
 ];
 
-/** What is wrong, beside the field that it is about, or in general. */
 export interface NewSessionErrors {
   readonly byField: Partial<Readonly<Record<NewSessionField, string>>>;
   readonly general: unknown;
@@ -64,7 +63,7 @@ export function newSessionErrors(error: unknown): NewSessionErrors {
     : { byField: { [field]: messageOf(error) }, general: null };
 }
 
-/** With a prompt the agent is asked; without one a terminal is opened. @returns the session's id */
+/** Sends the prompt, or opens a terminal without one. @returns the session's id */
 export async function startSession(form: NewSession, idempotencyKey: string): Promise<string> {
   const where = {
     dir: form.dir.trim(),
@@ -79,7 +78,7 @@ export async function startSession(form: NewSession, idempotencyKey: string): Pr
   return (await callTool("coding_ask", askOutputSchema, { input })).sessionId;
 }
 
-/** Starts a session; pressed twice, or tried again after the connection broke, it is still one. */
+/** Starts one session, even on a retry after a lost connection. */
 export function useStartSession() {
   return useAct({
     mutationFn: ({ form, idempotencyKey }: { readonly form: NewSession; readonly idempotencyKey: string }) =>

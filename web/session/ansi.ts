@@ -1,11 +1,10 @@
-/** Text as a terminal would colour it. */
 export interface AnsiPiece {
   readonly text: string;
   readonly style: AnsiStyle;
 }
 
 export interface AnsiStyle {
-  /** One of the eight colours of terminals, 0 to 7; the page has a light and a dark one of each. */
+  /** One of the eight terminal colours, 0 to 7. */
   readonly colour: number | null;
   readonly background: number | null;
   readonly bold: boolean;
@@ -25,12 +24,12 @@ export const plainStyle: AnsiStyle = {
   struck: false,
 };
 
-/** More changes of style than anyone reads; what follows keeps the last one. */
+/** Bounds the elements; later text keeps the last style. */
 const maxPieces = 5_000;
-/** A string sequence that is longer was never ended: then only its beginning is dropped, and the text stays. */
+/** A longer string sequence was never terminated: only its introducer is dropped. */
 const maxStringLength = 4_096;
 
-// The sequences of ECMA-48: CSI, strings (OSC, DCS, SOS, PM, APC) up to their end, other escapes, then controls but tab and line feed.
+// ECMA-48: CSI; strings (OSC, DCS, SOS, PM, APC); other escapes; controls except tab and line feed.
 const sequences = new RegExp(
   [
     "(?:\\u001b\\[|\\u009b)(?<params>[0-?]*)[ -/]*(?<final>[@-~])",
@@ -41,7 +40,7 @@ const sequences = new RegExp(
   "g",
 );
 
-/** The pieces of an output with its colours (SGR); all other escape sequences and controls are left out. */
+/** Splits output by its colours (SGR), and drops all other escape sequences and controls. */
 export function readAnsi(output: string): readonly AnsiPiece[] {
   const pieces: AnsiPiece[] = [];
   let style = plainStyle;
@@ -66,12 +65,11 @@ export function readAnsi(output: string): readonly AnsiPiece[] {
   return pieces;
 }
 
-/** The same without its colours, for the clipboard. */
 export function withoutAnsi(output: string): string {
   return asShown(output).replaceAll(sequences, "");
 }
 
-/** What a carriage return or a backspace writes over is not seen: of a progress bar its last state stays. */
+/** Applies carriage returns and backspaces: of a progress bar only the last state remains. */
 function asShown(output: string): string {
   const lines = output.replaceAll(/\r+\n/g, "\n");
   const written = lines.includes("\r") ? lines.replaceAll(/^[^\n]*\r(?=[^\n])/gm, "") : lines;
@@ -79,7 +77,7 @@ function asShown(output: string): string {
 }
 
 function styleAfter(before: AnsiStyle, params: string): AnsiStyle {
-  // Private ones (`>4;1m` sets keys) are no colours.
+  // Private sequences (`>4;1m` sets keys) are not colours.
   if (/[<=>?]/.test(params)) return before;
   const codes = params.split(/[;:]/).map((code) => (code === "" ? 0 : Number(code)));
   let style = before;
@@ -133,7 +131,7 @@ function styleWith(style: AnsiStyle, code: number): AnsiStyle {
   }
 }
 
-/** A colour of 256 or of 16 million as the nearest of the eight, which can be read on light and on dark. */
+/** Maps 256 colours and true colour to the nearest of the eight, which are readable on light and dark. */
 function extendedColour(codes: readonly number[]): { readonly colour: number | null; readonly length: number } {
   const [kind, a = 0, b = 0, c = 0] = codes;
   if (kind === 5) return { colour: ofPalette(a), length: 2 };
@@ -149,7 +147,7 @@ function ofPalette(index: number): number | null {
   return nearest(level(Math.floor(cube / 36)), level(Math.floor(cube / 6) % 6), level(cube % 6));
 }
 
-/** Greys are the text's own colour. */
+/** Greys map to the text colour. */
 function nearest(red: number, green: number, blue: number): number | null {
   const most = Math.max(red, green, blue);
   if (most - Math.min(red, green, blue) < 40) return null;

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type CastLine, parseCastLine, readCast } from "./asciicast.ts";
-import { type CastPlayer, createCastPlayer, type PlaybackState } from "./cast-player.ts";
+import {
+  type CastLine,
+  type CastPlayer,
+  createCastPlayer,
+  type PlaybackState,
+  parseCastLine,
+  readCast,
+} from "./cast-player.ts";
 
 const head: CastLine = { kind: "head", size: { cols: 80, rows: 24 }, startedAt: 1 };
 const output = (atS: number, data: string): CastLine => ({ kind: "output", atS, data });

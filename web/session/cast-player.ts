@@ -1,7 +1,73 @@
-import type { CastLine } from "./asciicast.ts";
-import type { TerminalFeed } from "./terminal-feed.ts";
+import { z } from "zod";
+import type { TerminalFeed, TerminalSize } from "./terminal-feed.ts";
 
-/** How a playback stands. The moment is in milliseconds since the recording's beginning. */
+/** The header line. @see https://docs.asciinema.org/manual/asciicast/v2/ */
+const headerSchema = z.looseObject({
+  version: z.literal(2),
+  width: z.int().min(1).max(1_000),
+  height: z.int().min(1).max(500),
+  timestamp: z.number().optional(),
+});
+
+const eventSchema = z.tuple([z.number(), z.string(), z.string()]);
+const sizePattern = /^(\d{1,4})x(\d{1,4})$/;
+
+/** The header, then output and resizes, in seconds since the header's time. */
+export type CastLine =
+  | { readonly kind: "head"; readonly size: TerminalSize; readonly startedAt: number | null }
+  | { readonly kind: "output"; readonly atS: number; readonly data: string }
+  | { readonly kind: "size"; readonly atS: number; readonly size: TerminalSize };
+
+/** Null for an empty, damaged or unsupported line. */
+export function parseCastLine(line: string): CastLine | null {
+  const value = parseJson(line);
+  const head = headerSchema.safeParse(value);
+  if (head.success) {
+    const { width, height, timestamp } = head.data;
+    return { kind: "head", size: { cols: width, rows: height }, startedAt: timestamp ?? null };
+  }
+  const event = eventSchema.safeParse(value);
+  if (!event.success) return null;
+  const [atS, kind, data] = event.data;
+  if (kind === "o") return { kind: "output", atS, data };
+  const size = kind === "r" ? sizePattern.exec(data) : null;
+  return size === null ? null : { kind: "size", atS, size: { cols: Number(size[1]), rows: Number(size[2]) } };
+}
+
+/** A longer line is damaged. */
+const maxLineLength = 16 * 1024 * 1024;
+
+export async function* readCast(body: ReadableStream<Uint8Array>): AsyncGenerator<CastLine, void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const lines = rest.split("\n");
+      rest = done ? "" : (lines.pop() ?? "");
+      if (rest.length > maxLineLength) throw new Error("The recording contains a line that is too long.");
+      for (const line of lines) {
+        const parsed = parseCastLine(line);
+        if (parsed !== null) yield parsed;
+      }
+      if (done) return;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined); // it is over either way
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    const value: unknown = JSON.parse(line);
+    return value;
+  } catch {
+    return null; // a line that was cut
+  }
+}
+
 export interface PlaybackState {
   readonly kind: "loading" | "paused" | "playing" | "ended" | "failed";
   readonly atMs: number;
@@ -9,20 +75,19 @@ export interface PlaybackState {
 }
 
 export interface CastPlayerOptions {
-  /** The recording's lines from a moment on, which the screen of that moment precedes. */
+  /** The recording from a moment on, preceded by the screen at that moment. */
   readonly open: (fromMs: number, signal: AbortSignal) => Promise<AsyncIterable<CastLine>>;
   readonly feed: Pick<TerminalFeed, "write" | "repaint" | "resize" | "whenDrained">;
   readonly onState: (state: PlaybackState) => void;
-  /** Where the recording ends, as far as it is known; who plays it from there plays it from its beginning. */
+  /** Where the recording ends, if known. Playing from there starts over. */
   readonly endMs?: number;
-  /** Pauses of the program that are longer are shortened to it, in milliseconds of real time. */
+  /** Longer pauses are shortened to this, in milliseconds of real time. */
   readonly longestPauseMs?: number;
 }
 
 export interface CastPlayer {
   play(): void;
   pause(): void;
-  /** Shows a moment; a playback that runs continues there. */
   seek(ms: number): void;
   playFrom(ms: number): void;
   setSpeed(speed: number): void;
@@ -30,9 +95,9 @@ export interface CastPlayer {
 }
 
 const defaultLongestPauseMs = 1_500;
-/** The moment is reported this often while it runs. */
+/** How often the position is reported. */
 const reportMs = 100;
-/** A gateway that cut the recording off is asked for the rest so often in a row, without anything new between. */
+/** Reconnects without progress before playback fails. */
 const maxReopenings = 3;
 
 const encoder = new TextEncoder();
@@ -41,7 +106,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
   const { feed, onState, longestPauseMs = defaultLongestPauseMs, endMs = Number.POSITIVE_INFINITY } = options;
   let state: PlaybackState = { kind: "paused", atMs: 0, error: null };
   let speed = 1;
-  /** Aborted when another moment is wanted, or none. */
+  /** Aborted by a seek, a pause or close. */
   let run = new AbortController();
 
   function become(next: Partial<PlaybackState>): void {
@@ -49,7 +114,6 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     onState(state);
   }
 
-  /** Starts again at a moment; the run before, if any, ends. */
   function start(atMs: number, { once }: { readonly once: boolean }): void {
     run.abort();
     run = new AbortController();
@@ -92,7 +156,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     }
   }
 
-  /** Waits until a moment is reached, long pauses shortened. @returns the moment */
+  /** Waits until a moment, shortening long pauses. @returns the moment */
   async function until(
     lineMs: number,
     { atMs, signal }: { readonly atMs: number; readonly signal: AbortSignal },
@@ -102,7 +166,7 @@ export function createCastPlayer(options: CastPlayerOptions): CastPlayer {
     while (left > 1 && !signal.aborted) {
       const stepMs = Math.min(left, reportMs);
       await sleep(stepMs, signal);
-      // In a shortened pause the moment runs faster.
+      // The position moves faster through a shortened pause.
       now += ((lineMs - now) * stepMs) / left;
       left -= stepMs;
       become({ atMs: now });

@@ -9,18 +9,18 @@ import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import { DiffCount, DiffView } from "./diff-view.tsx";
+import { Scrollable } from "../ui/page.tsx";
+import { DiffCount, DiffView } from "./code-block.tsx";
 import { diffOfPatch } from "./line-diff.ts";
-import { Scrollable } from "./scrollable.tsx";
 import { counted } from "./session-words.ts";
 
-/** The session's directory against where it began, file by file. It is compared again after each event of the session. */
+/** The changes since the session's base commit. Read again after each event of the session. */
 export function ChangesTab({
   summary: { sessionId, updatedAt, activity, worktree },
   paused,
 }: {
   readonly summary: SessionSummary;
-  /** The session is being closed: its worktree may be half gone. */
+  /** The session is closing: its worktree may be half removed. */
   readonly paused: boolean;
 }) {
   const { data, error, isFetching, refetch } = useQuery({

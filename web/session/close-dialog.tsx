@@ -9,18 +9,13 @@ import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, QueryState } from "../ui/notice.tsx";
 import { previewWords } from "./session-words.ts";
 
-/** Says what closing does, to the worktree above all, before it is done. */
-export function CloseDialog({
-  summary,
-  sessionId,
-  onClose,
-  onClosed,
-}: {
+export function CloseDialog(props: {
   readonly summary: SessionSummary;
   readonly sessionId: string;
   readonly onClose: () => void;
   readonly onClosed: (closed: CloseOutput) => void;
 }) {
+  const { summary, sessionId, onClose, onClosed } = props;
   const client = useQueryClient();
   const [discard, setDiscard] = useState(false);
   const close = useAct({
@@ -34,7 +29,7 @@ export function CloseDialog({
       onClosed(closed);
     },
   });
-  // None of the session's own: what happens in it while it is closed would ask again, in a worktree that is half gone.
+  // Not under the session's key: its events while closing would read a half-removed worktree.
   const preview = useQuery({
     queryKey: ["close-preview", sessionId],
     enabled: close.isIdle,

@@ -1,9 +1,11 @@
 import { useEffect, useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
+import { Scrollable } from "../ui/page.tsx";
 import type { CodePiece } from "./highlight.ts";
-import { Scrollable } from "./scrollable.tsx";
+import type { DiffLine } from "./line-diff.ts";
 
-/** What pieces of code look like; scopes that are not here are plain. */
 const colours: Readonly<Record<string, string>> = {
   keyword: "text-code-keyword",
   built_in: "text-code-name",
@@ -27,7 +29,7 @@ const colours: Readonly<Record<string, string>> = {
   deletion: "text-danger",
 };
 
-/** Code with its colours, when its language is known; until it is coloured, and otherwise, it is plain. */
+/** Code, highlighted once its language is loaded. */
 export function Code({ text, language }: { readonly text: string; readonly language: string }) {
   const pieces = usePieces(text, language);
   if (pieces === null) return <code>{text}</code>;
@@ -35,7 +37,6 @@ export function Code({ text, language }: { readonly text: string; readonly langu
     <code>
       {pieces.map(({ text: part, scope }, index) => {
         const colour = scope === null ? undefined : colours[scope];
-        // The pieces of a text have no identity but their place.
         return colour === undefined ? (
           part
         ) : (
@@ -48,7 +49,6 @@ export function Code({ text, language }: { readonly text: string; readonly langu
   );
 }
 
-/** A block of code that scrolls sideways and can be copied. */
 export function CodeBlock({ text, language }: { readonly text: string; readonly language: string }) {
   return (
     <div className="my-2 overflow-hidden rounded-lg border border-line bg-well">
@@ -65,7 +65,7 @@ export function CodeBlock({ text, language }: { readonly text: string; readonly 
   );
 }
 
-/** The highlighter is loaded with the first code that names its language. */
+/** Loads the highlighter with the first code that names a language. */
 function usePieces(text: string, language: string): readonly CodePiece[] | null {
   const [found, setFound] = useState<{ readonly text: string; readonly pieces: readonly CodePiece[] | null } | null>(
     null,
@@ -84,4 +84,78 @@ function usePieces(text: string, language: string): readonly CodePiece[] | null 
     };
   }, [text, language]);
   return found?.text === text ? found.pieces : null;
+}
+
+const looks: Readonly<Record<DiffLine["kind"], string>> = {
+  context: "",
+  added: "bg-diff-added-soft",
+  removed: "bg-danger-soft",
+  hunk: "bg-panel text-ink-faint",
+};
+const signs: Readonly<Record<DiffLine["kind"], string>> = { context: " ", added: "+", removed: "−", hunk: "" };
+/** For screen readers, instead of the colour. */
+const words: Readonly<Record<DiffLine["kind"], string>> = {
+  context: "",
+  added: "added: ",
+  removed: "removed: ",
+  hunk: "",
+};
+
+const firstLines = 300;
+
+/** Long diffs are cut at first. */
+export function DiffView({ lines, label }: { readonly lines: readonly DiffLine[]; readonly label: string }) {
+  const [shown, setShown] = useState(firstLines);
+  if (lines.length === 0) return <p className="px-3 py-2 text-xs text-ink-faint">No lines to show.</p>;
+  return (
+    <div>
+      <Scrollable label={label} className="overflow-x-auto">
+        <pre className="w-max min-w-full py-1 font-mono text-xs leading-5">
+          {lines.slice(0, shown).map((line, index) => (
+            <div key={index} className={classNames("flex", looks[line.kind])}>
+              <span aria-hidden className="w-11 shrink-0 pr-2 text-right text-ink-faint select-none">
+                {line.number}
+              </span>
+              <span
+                aria-hidden
+                className={classNames(
+                  "w-4 shrink-0 select-none",
+                  line.kind === "added" ? "text-diff-added" : "text-danger",
+                )}
+              >
+                {signs[line.kind]}
+              </span>
+              <span className="pr-3 whitespace-pre">
+                {words[line.kind] !== "" && <span className="sr-only">{words[line.kind]}</span>}
+                {line.text}
+              </span>
+            </div>
+          ))}
+        </pre>
+      </Scrollable>
+      {lines.length > shown && (
+        <div className="border-t border-line px-3 py-1.5">
+          <Button size="sm" variant="ghost" onClick={() => setShown((count) => count + 2_000)}>
+            Show {Math.min(2_000, lines.length - shown)} more lines
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function DiffCount({ added, removed }: { readonly added: number; readonly removed: number }) {
+  return (
+    <span className="shrink-0 font-mono text-2xs">
+      <span className="sr-only">
+        {added} lines added, {removed} removed
+      </span>
+      <span aria-hidden className="text-diff-added">
+        +{added}
+      </span>{" "}
+      <span aria-hidden className="text-danger">
+        −{removed}
+      </span>
+    </span>
+  );
 }

@@ -1,5 +1,5 @@
 const prefix = "postern.draft.";
-/** More than a person types; a larger draft is not kept over a reload. */
+/** Larger drafts do not survive a reload. */
 const maxDraftLength = 100_000;
 const maxDrafts = 30;
 
@@ -12,13 +12,13 @@ export interface DraftStorage {
   removeItem(name: string): void;
 }
 
-/** What was typed for a session and not sent; empty when there is nothing. */
+/** Text typed for a session and not sent. */
 export function draftOf(storage: DraftStorage, sessionId: string): string {
   const kept = storage.getItem(prefix + sessionId) ?? "";
   return kept.slice(kept.indexOf("\n") + 1);
 }
 
-/** Keeps a draft over a reload, this browser's newest {@link maxDrafts}. Where the storage is full, it is not kept. */
+/** Keeps the newest {@link maxDrafts} drafts over a reload, if the storage has room. */
 export function keepDraft(storage: DraftStorage, sessionId: string, text: string): void {
   const name = prefix + sessionId;
   if (text === "" || text.length > maxDraftLength) {
@@ -33,7 +33,6 @@ export function keepDraft(storage: DraftStorage, sessionId: string, text: string
   }
 }
 
-/** The newest first. */
 function draftNames(storage: DraftStorage): readonly string[] {
   const names = Array.from({ length: storage.length }, (_, index) => storage.key(index) ?? "");
   const at = (name: string): number => Number.parseInt(storage.getItem(name) ?? "", 10) || 0;
@@ -45,24 +44,24 @@ export interface NoteDraft {
   readonly content: string;
 }
 
-/** Of each account its own: several may use one browser. */
+/** Several accounts may use one browser. */
 function nameOf(accountId: string): string {
   return `note.${accountId}`;
 }
 
-/** What an account wrote and neither kept nor threw away. */
+/** The account's unsaved note. */
 export function noteDraftOf(storage: DraftStorage, accountId: string): NoteDraft {
   const kept = draftOf(storage, nameOf(accountId));
   const end = kept.indexOf("\n");
   return end === -1 ? { title: "", content: "" } : { title: kept.slice(0, end), content: kept.slice(end + 1) };
 }
 
-/** Keeps a draft until it is empty. A title is one line. */
+/** A title is one line. */
 export function keepNoteDraft(storage: DraftStorage, accountId: string, { title, content }: NoteDraft): void {
   keepDraft(storage, nameOf(accountId), title === "" && content === "" ? "" : `${title}\n${content}`);
 }
 
-/** A key that no other prompt has. `crypto.randomUUID` is missing on a plain-http address of another machine. */
+/** `crypto.randomUUID` is missing on plain http, except on localhost. */
 export function idempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

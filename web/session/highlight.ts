@@ -50,13 +50,12 @@ const languages = {
 const highlighter = core.newInstance();
 for (const [name, language] of Object.entries(languages)) highlighter.registerLanguage(name, language);
 
-/** A piece of code and what it is; null is nothing in particular. */
 export interface CodePiece {
   readonly text: string;
   readonly scope: string | null;
 }
 
-/** Longer code stays plain: what is coloured is read. */
+/** Longer code stays plain. */
 const maxHighlightedLength = 60_000;
 
 const entities: Readonly<Record<string, string>> = {
@@ -67,12 +66,12 @@ const entities: Readonly<Record<string, string>> = {
   "&#x27;": "'",
 };
 
-/** The pieces of a text in a language that is known here; null for another. The pieces are text, never HTML. */
+/** Highlighted pieces of text, never HTML; null for an unknown language. */
 export function highlight(code: string, language: string): readonly CodePiece[] | null {
   if (code.length > maxHighlightedLength || highlighter.getLanguage(language) === undefined) return null;
   const pieces: CodePiece[] = [];
   const scopes: string[] = [];
-  // What the highlighter writes is spans, one in another, around escaped text: nothing else.
+  // The highlighter's output is nested spans around escaped text.
   for (const part of highlighter.highlight(code, { language, ignoreIllegals: true }).value.split(/(<[^>]*>)/)) {
     if (part === "</span>") scopes.pop();
     else if (part.startsWith("<span")) scopes.push(/class="(?:hljs-)?([\w-]+)/.exec(part)?.[1] ?? "");

@@ -18,21 +18,16 @@ const arrows: readonly (readonly [TerminalKey, LucideIcon])[] = [
   ["Right", ArrowRight],
 ];
 
-/** Keys that a phone's keyboard has not. */
-export function KeyRow({
-  ctrlHeld,
-  onCtrl,
-  onKey,
-  onPaste,
-}: {
+export function KeyRow(props: {
   readonly ctrlHeld: boolean;
   readonly onCtrl: () => void;
   readonly onKey: (key: TerminalKey) => void;
   readonly onPaste: (text: string) => void;
 }) {
+  const { ctrlHeld, onCtrl, onKey, onPaste } = props;
   const [failed, setFailed] = useState(false);
   const paste = (): void => {
-    // Missing on a plain-http address of another machine.
+    // Missing on plain http, except on localhost.
     const reading = navigator.clipboard?.readText?.() ?? Promise.reject(new Error("no clipboard"));
     reading.then(onPaste).catch(() => setFailed(true));
   };
@@ -73,23 +68,19 @@ export function KeyRow({
   );
 }
 
-function Key({
-  label,
-  pressed,
-  onPress,
-  children,
-}: {
+function Key(props: {
   readonly label: string;
   readonly pressed?: boolean;
   readonly onPress: () => void;
   readonly children: ReactNode;
 }) {
+  const { label, pressed, onPress, children } = props;
   return (
     <button
       type="button"
       aria-label={label}
       aria-pressed={pressed}
-      // The keyboard stays open: the terminal keeps the focus.
+      // Keeps the focus in the terminal, so that the keyboard stays open.
       onPointerDown={(event) => event.preventDefault()}
       onClick={onPress}
       className={classNames(

@@ -1,14 +1,14 @@
-/** A line of a diff. `number` is the line's in the new text; of a removed one, in the old. */
+/** `number` is the line's in the new text; of a removed line, in the old text. */
 export interface DiffLine {
   readonly kind: "context" | "added" | "removed" | "hunk";
   readonly text: string;
   readonly number: number | null;
 }
 
-/** Above so many lines on both sides, no line is looked for on the other side: all is removed, all is added. */
+/** With more lines than this in total, all are shown as removed and added. */
 const maxCompared = 1_500;
 
-/** What differs between two texts, line by line, with everything in between: the longest common subsequence. */
+/** A line diff by longest common subsequence, with full context. */
 export function diffOfTexts(before: string, after: string): readonly DiffLine[] {
   const old = linesOf(before);
   const now = linesOf(after);
@@ -24,7 +24,7 @@ export function diffOfTexts(before: string, after: string): readonly DiffLine[] 
   ];
 }
 
-/** Where a hunk is read: the number of the next line on both sides, null when unknown, and how many are still to come. */
+/** The position in a hunk: the next line on both sides, null if unknown, and the lines left. */
 interface HunkPlace {
   oldNumber: number | null;
   newNumber: number | null;
@@ -32,11 +32,7 @@ interface HunkPlace {
   newLeft: number;
 }
 
-/**
- * The lines of a unified diff's hunks. A hunk's head says how many there are; so what looks like a file's head within is a line as any
- * other, and what stands between the hunks is left out. Lines that a hunk has beyond its count are shown too: nothing is hidden by
- * a wrong count. Where the heads do not count, as in what `apply_patch` takes, a hunk ends with the next one's head.
- */
+/** The lines of a unified diff's hunks. Headers count their lines, so `---` within a hunk is a line. With `counted` false (`apply_patch`), a hunk ends at the next header. */
 export function diffOfPatch(patch: string, { counted = true } = {}): readonly DiffLine[] {
   const lines: DiffLine[] = [];
   let place: HunkPlace | null = null;
@@ -66,7 +62,7 @@ function hunkStart(head: string, counted: boolean): HunkPlace {
   };
 }
 
-/** A line of a counted hunk begins with a sign, so `diff` is always a head; `---` is one only where no line is to come. */
+/** Lines of a counted hunk begin with a sign, so `diff` is a header; `---` is one only when no lines are left. */
 function endsHunk(line: string, { oldLeft, newLeft }: HunkPlace): boolean {
   return (
     (line.startsWith("diff ") && oldLeft !== Infinity) || (oldLeft === 0 && newLeft === 0 && line.startsWith("--- "))
@@ -87,14 +83,13 @@ function take(line: string, place: HunkPlace): DiffLine {
   return { kind, text: line.slice(1), number: kind === "removed" ? oldNumber : newNumber };
 }
 
-/** A file in the text that `apply_patch` takes. */
 export interface PatchedFile {
   readonly path: string;
   readonly action: "added" | "modified" | "deleted";
   readonly lines: readonly DiffLine[];
 }
 
-/** The files of an `apply_patch`, or null when the text is none. */
+/** The files of an `apply_patch` text; null if it is none. */
 export function filesOfApplyPatch(text: string): readonly PatchedFile[] | null {
   if (!text.includes("*** Begin Patch")) return null;
   const sections = text.split(/^\*\*\* (?=(?:Add|Update|Delete) File: )/m).slice(1);

@@ -6,37 +6,26 @@ import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { useNarrow } from "../ui/page.tsx";
 import { KeyRow } from "./key-row.tsx";
-import { TerminalBar } from "./terminal-bar.tsx";
-import { TerminalNotice } from "./terminal-notice.tsx";
 import type { ConnectionState } from "./terminal-protocol.ts";
 import { openTerminalSession, type TerminalSession } from "./terminal-session.ts";
+import { TerminalBar, TerminalNotice } from "./terminal-status.tsx";
 
-/** How long it stays said that typing went nowhere. */
+/** How long a note about discarded input stays. */
 const refusedMs = 3_000;
 
-/**
- * A session's live terminal with its bar, its search and, on a phone, its keys. Loaded when a terminal is opened; another session or mode
- * is another one, by its `key`.
- */
-export function LiveTerminal({
-  sessionId,
-  mode,
-  className,
-  alone = false,
-  onState,
-  onLinks,
-  onReopen,
-}: {
+/** A live terminal with its bar, search and, on a phone, keys. Another session or mode needs another `key`. */
+export function LiveTerminal(props: {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly className?: string | undefined;
-  /** It has no other viewer: a phone may set its size too, and the page itself shows how it ended. */
+  /** No other viewers: a phone may set the size too, and the page shows how it ended. */
   readonly alone?: boolean | undefined;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
   readonly onLinks?: ((links: readonly string[]) => void) | undefined;
-  /** Opens it again, after a connection was given up. */
+  /** Reconnects after the connection was given up. */
   readonly onReopen: () => void;
 }) {
+  const { sessionId, mode, className, alone = false, onState, onLinks, onReopen } = props;
   const place = useRef<HTMLDivElement>(null);
   const session = useRef<TerminalSession | null>(null);
   const ctrl = useRef(false);
@@ -64,7 +53,7 @@ export function LiveTerminal({
       mode,
       label: "Terminal. Press F6 to leave it.",
       look,
-      // A phone that looks on leaves the desktop's terminal as it is.
+      // A phone does not resize a desktop's terminal.
       sizing: alone || !narrow,
       shrink: narrow ? "width" : "both",
       onState: (next) => become(next),
@@ -155,7 +144,7 @@ export function LiveTerminal({
   );
 }
 
-/** To what follows the terminal: the prompt box, or else the bar above. */
+/** Focuses what follows the terminal: the prompt box, or else the bar. */
 function leave(element: HTMLElement): void {
   const pane = element.closest("section");
   const next =
@@ -163,15 +152,12 @@ function leave(element: HTMLElement): void {
   next?.focus();
 }
 
-function TerminalFind({
-  matches,
-  onFind,
-  onClose,
-}: {
+function TerminalFind(props: {
   readonly matches: { readonly index: number; readonly count: number };
   readonly onFind: (text: string, direction: "next" | "previous") => void;
   readonly onClose: () => void;
 }) {
+  const { matches, onFind, onClose } = props;
   const [text, setText] = useState("");
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);

@@ -1,12 +1,12 @@
 import { Image } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
+import { Scrollable } from "../ui/page.tsx";
 import { webAddress } from "../ui/untrusted.tsx";
 import { withoutAnsi } from "./ansi.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { type MarkdownNode, readMarkdown } from "./markdown.ts";
-import { Scrollable } from "./scrollable.tsx";
 
-/** The text of an agent, as markdown. Untrusted: it becomes elements of ours, never HTML of its own. */
+/** Untrusted Markdown, rendered as our elements, never as HTML. */
 export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
   const { nodes, rest } = useMemo(() => readMarkdown(withoutAnsi(text)), [text]);
   return (
@@ -26,7 +26,6 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
 });
 
 function Nodes({ nodes }: { readonly nodes: readonly MarkdownNode[] }) {
-  // The parts of a text have no identity but their place.
   return nodes.map((node, index) => <Node key={index} node={node} />);
 }
 
@@ -75,7 +74,7 @@ function Node({ node }: { readonly node: MarkdownNode }): ReactNode {
   }
 }
 
-/** The page has its own headings: an agent's stand below them. */
+/** An agent's headings are below those of the page. */
 function Heading({ node }: { readonly node: MarkdownNode }) {
   const level = Number(node.token.tag.slice(1));
   const Tag = level <= 1 ? "h4" : level === 2 ? "h5" : "h6";
@@ -160,7 +159,7 @@ function Link({ node }: { readonly node: MarkdownNode }) {
   );
 }
 
-/** A picture is a link: no request leaves for what a transcript names. */
+/** An image becomes a link: a transcript must not cause requests. */
 function ImageLink({ node }: { readonly node: MarkdownNode }) {
   const href = webAddress(`${node.token.attrGet("src") ?? ""}`);
   const words = node.token.content;
@@ -178,7 +177,6 @@ function ImageLink({ node }: { readonly node: MarkdownNode }) {
   );
 }
 
-/** The first word behind the fence. */
 function languageOf(info: string): string {
   return (/^[^\s{,:]+/.exec(info.trim())?.[0] ?? "").toLowerCase();
 }

@@ -1,7 +1,6 @@
 import createMarkdown, { type MarkdownIt, type Token } from "markdown-it";
 import { webAddress } from "../ui/untrusted.tsx";
 
-/** A part of a text, and what is within it. */
 export interface MarkdownNode {
   readonly token: Token;
   readonly children: readonly MarkdownNode[];
@@ -9,41 +8,40 @@ export interface MarkdownNode {
 
 export interface MarkdownText {
   readonly nodes: readonly MarkdownNode[];
-  /** What is not formatted, as it was written; most often empty. */
+  /** The unformatted rest; usually empty. */
   readonly rest: string;
 }
 
-// A parser's time grows faster than its text, for a text that is made for it. These keep the worst far under a second.
-/** Agents' answers and plans are a few thousand characters. */
+// Malicious text takes the parser more than linear time. These bounds keep it far under a second.
+/** Answers and plans are a few thousand characters. */
 const maxLength = 32_000;
 const maxLines = 1_000;
-/** A longer paragraph is shown as it was written. */
+/** Longer paragraphs stay unformatted. */
 const maxParagraphLength = 4_000;
-/** Parts of a text before what is within its paragraphs: a table of 6,000 cells. */
+/** Block tokens: a table of 6,000 cells. */
 const maxParts = 20_000;
-/** Lists and quotes, each in another; a list counts as two. */
+/** Nested lists and quotes; a list counts as two. */
 const maxNesting = 16;
-/** Emphasis in emphasis in emphasis. */
 const maxInlineNesting = 8;
 
 const parser = createParser();
 
-/** Reads a text that is not trusted. HTML in it is text, and links lead to http and https alone. */
+/** Parses untrusted text. HTML stays text, and links lead only to http and https. */
 export function readMarkdown(text: string): MarkdownText {
   const end = lengthToFormat(text);
   const tokens = parser.parse(text.slice(0, end), {});
-  // What nests deeper was left out by the parser; nothing of a transcript is hidden.
+  // The parser drops deeper nesting, and nothing of a transcript may be hidden.
   const whole = tokens.length > 0 && tokens.every(({ level }) => level < maxNesting - 1);
   return whole ? { nodes: treeOf(tokens, maxNesting), rest: text.slice(end) } : { nodes: [], rest: text };
 }
 
 function createParser(): MarkdownIt {
   const markdown = createMarkdown({ html: false, linkify: true, maxNesting });
-  // A definition of a link stays to be seen.
+  // Keep link definitions visible.
   markdown.disable(["reference"]);
   markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });
   markdown.validateLink = (address) => webAddress(address) !== null;
-  // An address is shown as it is written: decoded, it could pass for another.
+  // Shown as written: decoded, it could imitate another address.
   markdown.normalizeLinkText = (address) => address;
   markdown.core.ruler.at("inline", (state) => {
     if (state.tokens.length > maxParts) state.tokens = [];
@@ -57,7 +55,7 @@ function createParser(): MarkdownIt {
   return markdown;
 }
 
-/** Up to the end of the last line that is within the bounds. */
+/** The end of the last line within the bounds. */
 function lengthToFormat(text: string): number {
   let end = 0;
   let lines = 0;
@@ -70,7 +68,7 @@ function lengthToFormat(text: string): number {
   return text.length > maxLength ? end : text.length;
 }
 
-/** The parser writes a list in which parts begin and end. Below the depth, parts are left out and what is in them stays. */
+/** Turns the flat token list into a tree. Below the depth, elements are dropped and their content stays. */
 function treeOf(tokens: readonly Token[], maxDepth: number): readonly MarkdownNode[] {
   const root: MarkdownNode[] = [];
   const open: MarkdownNode[][] = [];

@@ -3,32 +3,27 @@ import { CircleHelp, ClipboardList, type LucideIcon, ShieldQuestion, TriangleAle
 import { type ReactNode, useState } from "react";
 import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
 import { callTool } from "../api/client.ts";
-import { useMay } from "../api/me.ts";
 import { useAct } from "../api/query.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, TextArea } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
+import { Scrollable } from "../ui/page.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { Markdown } from "./markdown-view.tsx";
 import { type PermissionAnswer, planOf, QuestionForm, questionsOf } from "./question-form.tsx";
-import { Scrollable } from "./scrollable.tsx";
 import { ToolInput } from "./tool-call.tsx";
 import { toolName } from "./tool-summary.ts";
 import { takeSummary } from "./use-session.ts";
 
-/** Something that the agent waits for: a permission, a question, or a plan to be approved. */
-export function PermissionCard({
-  permission,
-  summary,
-  sessionId,
-  onTerminal,
-}: {
+export function PermissionCard(props: {
   readonly permission: PendingPermission;
   readonly summary: SessionSummary;
   /** The id of the page's address. */
   readonly sessionId: string;
   readonly onTerminal: () => void;
 }) {
+  const { permission, summary, sessionId, onTerminal } = props;
   const mayDrive = useMay("coding:drive");
   const answer = useAnswer<PermissionAnswer>(permission.permissionId, { summary, sessionId });
   const agent = agentName(summary.agent);
@@ -70,7 +65,6 @@ export function PermissionCard({
   );
 }
 
-/** Answers a permission; the session is shown as it is after it. */
 function useAnswer<Answer extends object>(
   permissionId: string,
   { summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string },
@@ -116,17 +110,14 @@ function InTerminal({ onTerminal }: { readonly onTerminal: () => void }) {
   );
 }
 
-/** Yes, or no and why. */
-function Decision({
-  plan,
-  busy,
-  onAnswer,
-}: {
+/** Allow, or deny with an optional message. */
+function Decision(props: {
   readonly plan: boolean;
   readonly busy: boolean;
   readonly onAnswer: (answer: PermissionAnswer) => void;
 }) {
-  /** From “back” on, “Deny …” has the focus: there the way back leads. */
+  const { plan, busy, onAnswer } = props;
+  /** After Back, the focus returns to “Deny …”. */
   const [stage, setStage] = useState<"open" | "denying" | "back">("open");
   const [message, setMessage] = useState("");
   const back = (): void => setStage("back");
@@ -171,17 +162,13 @@ function Decision({
   );
 }
 
-/** A dialog or message of the agent's own that stands in its terminal: what it says, and the choices where they are known. */
-export function AttentionCard({
-  summary,
-  sessionId,
-  onTerminal,
-}: {
+export function AttentionCard(props: {
   readonly summary: SessionSummary;
   /** The id of the page's address. */
   readonly sessionId: string;
   readonly onTerminal: () => void;
 }) {
+  const { summary, sessionId, onTerminal } = props;
   const mayDrive = useMay("coding:drive");
   const dialog = summary.permissions.find(({ kind }) => kind === "dialog");
   const answer = useAnswer<{ readonly choice: string }>(dialog?.permissionId ?? "", { summary, sessionId });

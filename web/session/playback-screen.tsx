@@ -6,26 +6,20 @@ import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { exactTime } from "../ui/time.tsx";
-import { type CastLine, readCast } from "./asciicast.ts";
-import { type CastPlayer, createCastPlayer, type PlaybackState } from "./cast-player.ts";
+import { type CastLine, type CastPlayer, createCastPlayer, type PlaybackState, readCast } from "./cast-player.ts";
 import type { PlaybackWish } from "./playback-tab.tsx";
+import { clockWords, momentAt, offsetOf, type Timeline } from "./playback-tab.tsx";
 import { createTerminalScreen, type TerminalScreen } from "./terminal-screen.ts";
-import { clockWords, momentAt, offsetOf, type Timeline } from "./timeline.ts";
 
 const speeds = [0.5, 1, 2, 4, 8] as const;
 
-/** A terminal that shows what was recorded, with the controls of a player. */
-export function PlaybackScreen({
-  path,
-  timeline,
-  wish,
-  onMoment,
-}: {
+export function PlaybackScreen(props: {
   readonly path: string;
   readonly timeline: Timeline;
   readonly wish: PlaybackWish | null;
   readonly onMoment: (momentMs: number) => void;
 }) {
+  const { path, timeline, wish, onMoment } = props;
   const place = useRef<HTMLDivElement>(null);
   const player = useRef<CastPlayer | null>(null);
   const screen = useRef<TerminalScreen | null>(null);
@@ -52,7 +46,7 @@ export function PlaybackScreen({
   const begin = useEffectEvent((): number => (wish === null ? 0 : Math.max(0, Date.parse(wish.at) - zeroMs)));
 
   const endMs = useEffectEvent(() => momentAt(timeline, timeline.durationMs) - zeroMs);
-  // Who clicks a turn wants to see it played; who opens the tab sees how it ended, and chooses.
+  // A click on a turn starts playing. Opening the tab shows the last screen.
   const playsAtOnce = useEffectEvent(() => wish !== null);
 
   useEffect(() => {

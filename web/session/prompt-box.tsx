@@ -5,8 +5,8 @@ import { askOutputSchema, type OnDraft, type SessionSummary } from "../../src/wi
 import type { Turn } from "../../src/wire/turn.ts";
 import { ApiError } from "../api/api-error.ts";
 import { callTool } from "../api/client.ts";
-import { useMay } from "../api/me.ts";
 import { useAct } from "../api/query.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { Form } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
@@ -15,7 +15,7 @@ import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
 import { behindDraftWords, counted, deliveryWords, draftQuestion } from "./session-words.ts";
 import { takeSummary } from "./use-session.ts";
 
-/** How a prompt is sent; left out, what needs a choice is refused. */
+/** Without a choice, prompts that need one are refused. */
 interface Choices {
   readonly allowCommands?: true;
   readonly onDraft?: OnDraft;
@@ -27,25 +27,21 @@ const nothingSent: { readonly text: string; readonly key: string; readonly choic
   choices: {},
 };
 
-/** Where prompts are written. A text stays until the agent has it; what is not sent is there again after a reload. */
-export function PromptBox({
-  summary,
-  sessionId,
-  turns,
-}: {
+/** Keeps the text until the agent has it, and over a reload. */
+export function PromptBox(props: {
   readonly summary: SessionSummary;
   readonly turns: readonly Turn[];
-  /** The id of the page's address. */
   readonly sessionId: string;
 }) {
+  const { summary, sessionId, turns } = props;
   const client = useQueryClient();
   const mayWrite = useMay("coding:write");
   const mayDrive = useMay("coding:drive");
   const [text, setText] = useState(() => draftOf(localStorage, sessionId));
   const box = useGrowing(text);
-  /** The same text that is sent again is the same prompt: it does not reach the agent twice. */
+  /** Resending the same text does not reach the agent twice. */
   const sending = useRef(nothingSent);
-  /** What was sent last, how many turns there were, and whether the terminal's text went with it. */
+  /** The last prompt, the number of turns before it, and whether it went behind the terminal's text. */
   const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false });
 
   const change = (next: string): void => {
@@ -83,7 +79,7 @@ export function PromptBox({
       takeSummary(client, sessionId, asked);
     },
     onError: (error) => {
-      // Except for one that asks for a further choice, a refusal ends those made: the terminal may have another text by the next try.
+      // A refusal resets the choices, unless it asks for another one: the terminal may have other text by then.
       if (error instanceof ApiError && error.status >= 400 && error.status < 500 && !asksForChoice(error))
         sending.current = nothingSent;
     },
@@ -100,7 +96,7 @@ export function PromptBox({
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === "Escape" && draft !== null) return leaveDraft();
     if (event.key === "Escape") box.current?.blur();
-    // A key that ends a composition is no Enter.
+    // Enter may end an IME composition.
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
     send();
@@ -176,7 +172,7 @@ export function PromptBox({
 }
 
 function placeholderOf({ status, activity, agent }: SessionSummary): string {
-  // Short: on a phone there is room for about twenty letters.
+  // Short: a phone has room for about twenty letters.
   if (activity === "working") return "Queue a message";
   const verb = status === "completed" || status === "failed" ? "Continue with" : "Message";
   return `${verb} ${agentName(agent)}`;
@@ -186,7 +182,7 @@ function asksForChoice({ code }: ApiError): boolean {
   return code === "composer_not_empty" || code === "prompt_not_text";
 }
 
-/** Whether a prompt has become a turn since it was sent. Agents drop blanks at the ends. */
+/** Whether the prompt has become a turn. Agents trim prompts. */
 function isAmong(
   turns: readonly Turn[],
   {
@@ -202,7 +198,7 @@ function isAmong(
     .some((taken) => taken === prompt || (behindDraft && taken.endsWith(prompt)));
 }
 
-/** As high as its text, within its bounds. */
+/** Grows the textarea with its text. */
 function useGrowing(text: string) {
   const box = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => {
@@ -214,18 +210,15 @@ function useGrowing(text: string) {
   return box;
 }
 
-/** Asks what to do with text that was typed in the terminal and would be sent with a prompt. */
-function DraftQuestion({
-  draft,
-  onChoose,
-  onCancel,
-}: {
+/** Asks what to do with text that is already in the terminal's composer. */
+function DraftQuestion(props: {
   readonly draft: string;
   readonly onChoose: (onDraft: OnDraft) => void;
   readonly onCancel: () => void;
 }) {
+  const { draft, onChoose, onCancel } = props;
   const group = useRef<HTMLDivElement>(null);
-  // The group and none of its buttons: a second Enter in the prompt box chooses nothing.
+  // Not one of the buttons: a second Enter in the prompt box must not choose.
   useEffect(() => group.current?.focus(), []);
   useEffect(() => {
     const element = group.current;

@@ -15,35 +15,31 @@ const questionSchema = z.looseObject({
 const questionsSchema = z.looseObject({ questions: z.array(questionSchema) });
 const planSchema = z.looseObject({ plan: z.string() });
 
-/** What the agent receives. */
 export interface PermissionAnswer {
   readonly decision: "allow" | "deny";
   readonly message?: string;
   readonly answers?: Readonly<Record<string, string>>;
 }
 
-/** A question of the agent, as its tool's input has it. */
 type Question = z.infer<typeof questionSchema>;
 
 interface Choice {
   readonly labels: readonly string[];
-  /** In one's own words. */
+  /** Free text. */
   readonly other: string;
 }
 
 export const noChoice: Choice = { labels: [], other: "" };
 
-/** The questions of a tool's input; none when it has another form. */
 export function questionsOf(input: unknown): readonly Question[] {
   return questionsSchema.safeParse(input).data?.questions ?? [];
 }
 
-/** The plan of a tool's input, as markdown. */
 export function planOf(input: unknown): string | null {
   return planSchema.safeParse(input).data?.plan ?? null;
 }
 
-/** A choice with one label more or less; where only one can be chosen, another one. */
+/** Toggles a label, or replaces it where only one can be chosen. */
 export function chosen(choice: Choice, label: string, { multiple }: { readonly multiple: boolean }): Choice {
   if (!multiple) return { labels: [label], other: "" };
   const labels = choice.labels.includes(label)
@@ -52,7 +48,7 @@ export function chosen(choice: Choice, label: string, { multiple }: { readonly m
   return { ...choice, labels };
 }
 
-/** The answers by the questions' texts; null while one of them has none. */
+/** Answers by question; null while one is missing. */
 export function answersOf(
   questions: readonly Question[],
   choices: Readonly<Record<string, Choice>>,
@@ -67,7 +63,6 @@ export function answersOf(
   return answers;
 }
 
-/** The agent's questions, with what it offers and one's own words. */
 export function QuestionForm({
   questions,
   busy,
@@ -103,15 +98,16 @@ export function QuestionForm({
   );
 }
 
-function OneQuestion({
-  question: { question, options = [], multiSelect = false },
-  choice,
-  onChoice,
-}: {
+function OneQuestion(props: {
   readonly question: Question;
   readonly choice: Choice;
   readonly onChoice: (choice: Choice) => void;
 }) {
+  const {
+    question: { question, options = [], multiSelect = false },
+    choice,
+    onChoice,
+  } = props;
   return (
     <fieldset className="flex flex-col gap-1">
       <legend className="mb-1.5 text-sm font-medium">{question}</legend>

@@ -8,8 +8,8 @@ import {
   spawnOutputSchema,
 } from "../../src/wire/coding.ts";
 import { callApi, callTool } from "../api/client.ts";
-import { useMay } from "../api/me.ts";
 import { queryKeys, useAct } from "../api/query.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Lamp } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -62,7 +62,6 @@ export function useSessionActions(summary: SessionSummary, sessionId: string): S
   };
 }
 
-/** Which session it is, how it stands, and what can be done with it as a whole. */
 export function SessionHeader({
   summary,
   sessionId,
@@ -166,7 +165,7 @@ export function SessionHeader({
   );
 }
 
-/** How it stands. On a phone it is in the second line, where it leaves the title its room. */
+/** On a phone in the second line, to leave room for the title. */
 function State({ tone, words, className }: SessionState & { readonly className: string }) {
   return (
     <span
@@ -179,7 +178,7 @@ function State({ tone, words, className }: SessionState & { readonly className: 
   );
 }
 
-/** What is kept of the session beyond its transcript, for accounts that may read it. */
+/** Opens the session's memory, with the scope logs:read. */
 function Remembered({ summary }: { readonly summary: SessionSummary }) {
   const mayRead = useMay("logs:read");
   const [open, setOpen] = useState(false);
@@ -206,15 +205,7 @@ function branchTitle({ worktree, branch }: SessionSummary): string {
   return worktree === null ? `On branch ${branch}` : `Branch ${worktree.branch} in worktree ${worktree.path}`;
 }
 
-function Fact({
-  icon,
-  title,
-  children,
-}: {
-  readonly icon: ReactNode;
-  readonly title: string;
-  readonly children: ReactNode;
-}) {
+function Fact({ icon, title, children }: Readonly<{ icon: ReactNode; title: string; children: ReactNode }>) {
   return (
     <span title={title} className="inline-flex shrink-0 items-center gap-1">
       {icon}

@@ -4,27 +4,22 @@ import { Link } from "react-router";
 import { rescueRestoreOutputSchema } from "../../src/wire/changes.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { callTool } from "../api/client.ts";
-import { useMay } from "../api/me.ts";
 import { queryKeys, useAct } from "../api/query.ts";
+import { useMay } from "../api/sign-in.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { ClaimedName } from "../ui/untrusted.tsx";
 import { closedWords, counted } from "./session-words.ts";
 
-/** What one should know of the session beside its turns: errors, what closing did, work that was rescued, where it continues. */
-export function SessionNotices({
-  summary,
-  sessionId,
-  closed,
-  trouble,
-  onDismiss,
-}: {
+/** Errors, warnings, the result of closing, backups, and where the conversation continues. */
+export function SessionNotices(props: {
   readonly summary: SessionSummary;
   readonly sessionId: string;
   readonly closed: CloseOutput | null;
   readonly trouble: Error | null;
   readonly onDismiss: () => void;
 }) {
+  const { summary, sessionId, closed, trouble, onDismiss } = props;
   const said = closed === null ? null : closedWords(closed);
   const rescue = summary.worktree?.rescue ?? null;
   const { continuedBy: continued, turnFailure, warnings } = summary;

@@ -27,7 +27,7 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
   const { query, older } = useSession(sessionId);
   const { data, error, refetch } = query;
   const recording = useRecording(sessionId);
-  // Whether an ended session has anything to show beside its conversation decides how the page is laid out.
+  // The layout depends on whether an ended session has a recording.
   const known =
     recording.data !== undefined || recording.error !== null || (data !== undefined && isLive(data.summary));
   const recorded = recording.data === undefined || recording.data.terminals.length > 0;
@@ -68,31 +68,24 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
 type LeftTab = "terminal" | "playback";
 type RightTab = "turns" | "changes";
 
-/** A session's page, once it is loaded: beside each other where there is room, else in tabs. */
-function SessionView({
-  sessionId,
-  loaded,
-  recorded,
-  loadingOlder,
-  onOlder,
-  trouble,
-}: {
+function SessionView(props: {
   /** The id of the page's address. */
   readonly sessionId: string;
   readonly loaded: LoadedSession;
-  /** False when nothing is recorded of it: it never ran here, or its recordings are gone. */
+  /** False if the session never ran here, or its recordings are gone. */
   readonly recorded: boolean;
   readonly loadingOlder: boolean;
   readonly onOlder: () => void;
   readonly trouble: Error | null;
 }) {
+  const { sessionId, loaded, recorded, loadingOlder, onOlder, trouble } = props;
   const { summary, store, skippedLines } = loaded;
   const narrow = useNarrow();
   const screen = useHasScreen(summary, recorded);
   const root = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState<LeftTab>("terminal");
   const [right, setRight] = useState<RightTab>("turns");
-  // On a phone one of all four: who is asked something sees the question first.
+  // On a phone, a pending request is shown first.
   const [single, setSingle] = useState<LeftTab | RightTab>(
     screen && isLive(summary) && !needsYou(summary) ? "terminal" : "turns",
   );
@@ -103,7 +96,7 @@ function SessionView({
   const actions = useSessionActions(summary, sessionId);
   const playing = screen && (narrow ? single : left) === "playback";
   const waits = needsYou(summary);
-  // A dialog has its own card.
+  // Dialogs have their own card.
   const permissions = summary.permissions.filter(({ kind }) => kind !== "dialog");
 
   const show = (tab: LeftTab | RightTab): void => {
@@ -112,7 +105,7 @@ function SessionView({
     else setRight(tab);
   };
   const focusSoon = (selector: string): void => {
-    // The tab has to be shown first.
+    // After the tab is shown.
     setTimeout(() => root.current?.querySelector<HTMLElement>(selector)?.focus(), 50);
   };
   const toTerminal = (): void => {
@@ -137,7 +130,7 @@ function SessionView({
   };
   useShortcuts(sessionShortcutList.map(({ keys, label, does }) => ({ keys, label, run: deeds[does] })));
 
-  // The same function each time, so that turns are not painted again with every change of the session.
+  // Stable, so that turns do not render again with every change of the session.
   const play = useCallback(
     (at: string): void => {
       setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));
@@ -149,7 +142,7 @@ function SessionView({
   const terminal = <SessionTerminal summary={summary} onPlayback={recorded ? () => show("playback") : undefined} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
   const conversation = (
-    // Without a terminal beside it, in a column that reads well.
+    // Without a terminal, a readable column.
     <div className={classNames("flex min-h-0 flex-1 flex-col", !screen && "mx-auto w-full max-w-3xl")}>
       <TurnList
         store={store}
@@ -255,7 +248,7 @@ function SessionView({
   );
 }
 
-/** Whether there is a terminal to show: one that lives, or lived while the page was open, or what it showed at its end. */
+/** Whether there is a terminal to show: live, seen live on this page, recorded, or its last screen. */
 function useHasScreen(summary: SessionSummary, recorded: boolean): boolean {
   const live = isLive(summary) && summary.owner !== "external";
   const [lived, setLived] = useState(live);

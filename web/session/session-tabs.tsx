@@ -2,27 +2,20 @@ import { Tabs } from "radix-ui";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef, useState } from "react";
 import { classNames } from "../ui/class-names.ts";
 
-/** A tab's name, its label, and whether something in it waits for a person. */
 export interface SessionTab<Name extends string> {
   readonly name: Name;
   readonly label: string;
   readonly waits?: boolean;
 }
 
-/** Tabs over a part of the page; the parts themselves are given as children, `SessionTabPanel` each. */
-export function SessionTabs<Name extends string>({
-  label,
-  tabs,
-  value,
-  onValue,
-  children,
-}: {
+export function SessionTabs<Name extends string>(props: {
   readonly label: string;
   readonly tabs: readonly SessionTab<Name>[];
   readonly value: Name;
   readonly onValue: (name: Name) => void;
   readonly children: ReactNode;
 }) {
+  const { label, tabs, value, onValue, children } = props;
   const choose = (chosen: string): void => {
     const tab = tabs.find(({ name }) => name === chosen);
     if (tab !== undefined) onValue(tab.name);
@@ -37,7 +30,7 @@ export function SessionTabs<Name extends string>({
           <Tabs.Trigger
             key={name}
             value={name}
-            // Pressed with a pointer, it needs no ring: it is focused by a script then, which browsers take for the keyboard.
+            // No focus ring after a click: Radix focuses by script, which browsers treat as the keyboard.
             onPointerDown={(event) => {
               event.currentTarget.dataset["pressed"] = "";
             }}
@@ -60,16 +53,13 @@ export function SessionTabs<Name extends string>({
   );
 }
 
-/** What a tab shows. `kept` stays in the page while another one is looked at, a terminal for example. */
-export function SessionTabPanel({
-  name,
-  kept = false,
-  children,
-}: {
+/** `kept` stays mounted while another tab is open. */
+export function SessionTabPanel(props: {
   readonly name: string;
   readonly kept?: boolean;
   readonly children: ReactNode;
 }) {
+  const { name, kept = false, children } = props;
   return (
     <Tabs.Content
       value={name}
@@ -84,10 +74,10 @@ export function SessionTabPanel({
 
 const name = "postern.split";
 const bounds = { least: 25, most: 75, begin: 56 } as const;
-/** Of the whole, for an arrow key. */
+/** Percent per arrow key. */
 const step = 2;
 
-/** Two parts beside each other, with a line between them that can be moved by pointer and by keys. It is remembered. */
+/** Two panes with a divider that pointer and keys move. Its position is stored. */
 export function SplitView({ left, right }: { readonly left: ReactNode; readonly right: ReactNode }) {
   const whole = useRef<HTMLDivElement>(null);
   const [share, setShare] = useState(readShare);

@@ -1,29 +1,28 @@
 import { Film } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { TerminalMode } from "../../src/wire/terminal.ts";
 import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
+import { Scrollable } from "../ui/page.tsx";
 import { isLive } from "../ui/session-state.ts";
-import { Scrollable } from "./scrollable.tsx";
 import { endedWords } from "./session-words.ts";
-import { TerminalPane } from "./terminal-pane.tsx";
+import type { ConnectionState } from "./terminal-protocol.ts";
 
-/**
- * The live terminal while the agent runs. Of a session that is over only an observer looks at the last screen: a driver's connection would
- * start its agent.
- */
+/** The live terminal or, of an ended session, an observer's view: a driver would start the agent again. */
 export function SessionTerminal({
   summary,
   onPlayback,
 }: {
   readonly summary: SessionSummary;
-  /** Undefined when nothing is recorded. */
+  /** Undefined without a recording. */
   readonly onPlayback: (() => void) | undefined;
 }) {
   const live = isLive(summary) && summary.owner !== "external";
   const { shown, run } = useRuns(live);
-  // The session may change its id while its agent begins: the terminal is the same one.
+  // The session's id may change while its agent starts; the terminal stays the same.
   const [openedAs] = useState(summary.sessionId);
-  // Nothing may be recorded of a session that was not started here.
+  // A session that was not started here may have no recording.
   const [hasScreen, setHasScreen] = useState(true);
   if (shown) return <TerminalPane key={run} sessionId={openedAs} className="flex-1" />;
   const elsewhere = summary.owner === "external";
@@ -66,7 +65,7 @@ export function SessionTerminal({
   );
 }
 
-/** Whether a terminal is to be shown, and the how many-th of this page: each resuming is another. */
+/** Whether to show a live terminal, and its number on this page: each resume opens another. */
 function useRuns(live: boolean): { readonly shown: boolean; readonly run: number } {
   const [seen, setSeen] = useState({ live, shown: live, run: 0 });
   if (seen.live !== live) {
@@ -75,4 +74,41 @@ function useRuns(live: boolean): { readonly shown: boolean; readonly run: number
     return next;
   }
   return seen;
+}
+
+const LiveTerminal = lazy(async () => ({ default: (await import("./live-terminal.tsx")).LiveTerminal }));
+
+/** Loads a live terminal. Without `mode` it drives if the account can, else it observes. */
+export function TerminalPane(props: {
+  readonly sessionId: string;
+  readonly mode?: TerminalMode | undefined;
+  readonly className?: string;
+  /** No other viewers: a phone may set the size too, and the page shows how it ended. */
+  readonly alone?: boolean;
+  readonly onState?: (state: ConnectionState) => void;
+  /** Called when the web addresses in the terminal change. */
+  readonly onLinks?: (links: readonly string[]) => void;
+}) {
+  const { sessionId, mode, className, alone, onState, onLinks } = props;
+  const [attempt, setAttempt] = useState(0);
+  return (
+    <Suspense
+      fallback={
+        <div role="status" className={classNames("bg-well p-4 text-xs text-ink-faint", className)}>
+          Opening the terminal…
+        </div>
+      }
+    >
+      <LiveTerminal
+        key={`${sessionId} ${mode} ${attempt}`}
+        sessionId={sessionId}
+        mode={mode}
+        className={className ?? "h-full"}
+        alone={alone}
+        onState={onState}
+        onLinks={onLinks}
+        onReopen={() => setAttempt((nth) => nth + 1)}
+      />
+    </Suspense>
+  );
 }

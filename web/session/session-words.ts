@@ -1,7 +1,7 @@
 import type { ClosePreview } from "../../src/wire/changes.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 
-/** Where a prompt is, in words. */
+/** The state of a sent prompt. */
 export function deliveryWords(delivered: boolean | null, queuedPrompts: number): string {
   if (delivered === true) return "Delivered.";
   if (delivered === false) return "Not delivered. Your text is still here.";
@@ -10,7 +10,7 @@ export function deliveryWords(delivered: boolean | null, queuedPrompts: number):
   return "Sent. The agent has not confirmed it yet.";
 }
 
-/** What holds up the prompts that wait while the agent's composer has text of its own. */
+/** Why queued prompts wait while the composer has text. */
 export function behindDraftWords(queuedPrompts: number): string {
   const [subject, verb] =
     queuedPrompts === 1 ? ["The queued message", "waits"] : [`${queuedPrompts} queued messages`, "wait"];
@@ -19,7 +19,7 @@ export function behindDraftWords(queuedPrompts: number): string {
 
 const shownDraftLength = 80;
 
-/** The question before a prompt is sent to a composer that has text already. */
+/** Asked before a prompt goes to a composer that already has text. */
 export function draftQuestion(draft: string): string {
   const letters = Array.from(draft.trim().replace(/\s+/g, " "));
   const shown =
@@ -27,7 +27,6 @@ export function draftQuestion(draft: string): string {
   return `The terminal has unsent text: “${shown}”. Clear it, or send both?`;
 }
 
-/** What closing a session would do, a sentence each. */
 export function previewWords(
   { worktree }: ClosePreview,
   { discard }: { readonly discard: boolean },
@@ -54,7 +53,6 @@ export function previewWords(
   return words;
 }
 
-/** What became of a closed session's worktree; null when it had none. */
 export function closedWords({ worktree }: Pick<CloseOutput, "worktree">): string | null {
   if (worktree === null) return null;
   if (!worktree.removed)
@@ -67,7 +65,6 @@ export function closedWords({ worktree }: Pick<CloseOutput, "worktree">): string
   return `The worktree was removed.${branch}${rescue}`;
 }
 
-/** How an ended session ended. */
 export function endedWords({ status, closedAt, exitCode, signal }: SessionSummary): string {
   if (closedAt !== null) return "This session was closed.";
   if (signal !== null) return `The agent was stopped by ${signal}.`;
@@ -76,12 +73,11 @@ export function endedWords({ status, closedAt, exitCode, signal }: SessionSummar
   return exitCode === null || exitCode === 0 ? "The agent has exited." : `The agent exited with code ${exitCode}.`;
 }
 
-/** A count with its noun. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Bytes as people say them. */
+/** Bytes with a unit. */
 export function sizeWords(bytes: number): string {
   if (bytes < 1_000) return counted(bytes, "byte");
   const units = ["kB", "MB", "GB", "TB"] as const;
@@ -91,7 +87,7 @@ export function sizeWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** Tokens as people say them. */
+/** Tokens, abbreviated. */
 export function tokenWords(tokens: number): string {
   if (tokens < 1_000) return String(tokens);
   return tokens < 999_500

@@ -1,4 +1,4 @@
-/** As much of xterm's parser as silencing it needs. */
+/** The part of xterm's parser that we use. */
 interface ParserHooks {
   registerCsiHandler(
     id: { readonly prefix?: string; readonly intermediates?: string; readonly final: string },
@@ -29,7 +29,7 @@ const silentSequences = [
   { prefix: "?", final: "S" },
 ] as const;
 
-/** Requests for settings, capabilities and graphics (DECRQSS, XTGETTCAP, sixel and whatever else comes in a DCS). */
+/** Requests for settings, capabilities and graphics (DECRQSS, XTGETTCAP, sixel and other DCS). */
 const silentRequests = [
   { intermediates: "$", final: "q" },
   { intermediates: "+", final: "q" },
@@ -38,16 +38,13 @@ const silentRequests = [
   { final: "p" },
 ] as const;
 
-/** Titles, the working directory, notifications, the clipboard and files: a program in the terminal has no say in the page. */
+/** Titles, the working directory, notifications, the clipboard and files: a program must not affect the page. */
 const ignoredCommands = [0, 1, 2, 7, 9, 21, 50, 51, 52, 99, 777, 1337] as const;
 
-/** Colours that may be set, but not asked for. */
+/** Colours can be set, but not queried. */
 const colourCommands = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] as const;
 
-/**
- * Makes a viewer's terminal answer no query: the terminal host's model of the screen answers, once for all viewers, and a second answer would
- * land in the agent's composer. The clipboard, titles and the like have no effect either.
- */
+/** Makes a viewer's terminal answer no query: the terminal host answers once for all viewers, and a second answer would be typed into the agent's composer. */
 export function silenceTerminal(parser: ParserHooks): void {
   const swallow = (): boolean => true;
   for (const id of silentSequences) parser.registerCsiHandler(id, swallow);

@@ -22,49 +22,47 @@ import {
 } from "./terminal-protocol.ts";
 
 export interface TerminalConnectionOptions {
-  /** The address of `/api/coding/coding_xterm_session`, `ws:` or `wss:`, without a query. */
+  /** The WebSocket URL of `/api/coding/coding_xterm_session`, without a query. */
   readonly url: string;
   readonly sessionId: string;
   /** Undefined: drive if allowed, else observe. */
   readonly mode: TerminalMode | undefined;
-  /** Null never says a size: the viewer takes the terminal as it is. */
+  /** Null: the viewer takes the terminal's size. */
   readonly size: TerminalSize | null;
   readonly requestTicket: (mode: TerminalMode | undefined) => Promise<TicketAnswer>;
   readonly feed: Pick<TerminalFeed, "write" | "drop" | "repaint" | "resize" | "whenDrained">;
   readonly onState: (state: ConnectionState) => void;
-  /** The first pause and the longest, in milliseconds. */
+  /** The first and the longest delay, in milliseconds. */
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
 }
 
-/** A viewer's connection to a terminal: it reconnects, continues where it was, and types only while connected. */
+/** A viewer's connection: it reconnects, continues where it was, and types only while connected. */
 export interface TerminalConnection {
   readonly state: () => ConnectionState;
-  /** Sends what was typed. False: there is no connection (or it is choked), and it was not sent, nor will it be later. */
+  /** Sends input. False if it was not sent, without a connection or with too much unsent; it is not sent later either. */
   type(data: string | Uint8Array): boolean;
-  /** Makes the terminal as large as this viewer. */
   resize(size: TerminalSize): void;
-  /** What to say when it connects the next time; the terminal keeps its size. Null says none. */
+  /** The size to send on the next connect. */
   preferSize(size: TerminalSize | null): void;
-  /** Connects at once instead of at the end of a pause: the network is back, or the page is seen again. */
+  /** Reconnects immediately: the network is back, or the page is visible. */
   retryNow(): void;
   close(): void;
 }
 
-/** A gateway that says nothing for so long after it was called is called again. */
+/** How long to wait for the hello. */
 const helloTimeoutMs = 15_000;
-/** It says something every 20 seconds. After more silence the connection is half open: the machine slept, or changed its network. */
+/** The gateway sends something every 20 s. After more silence the connection is half open: the machine slept or changed networks. */
 const silenceMs = 45_000;
-/** A viewer that cannot follow takes a screen so often. */
+/** How often a viewer that cannot keep up gets a screen. */
 const skipMs = 400;
-/** Unsent input above it is refused: the connection is choked. */
+/** Input is refused while more than this is unsent. */
 const maxUnsentBytes = 1024 * 1024;
 
 const defaultBackoff = { firstMs: 250, longestMs: 10_000 } as const;
 
-/** One attempt, from its ticket to the end of its socket. */
 interface Attempt {
   socket: WebSocket | null;
-  /** Its hello came. */
+  /** The hello arrived. */
   greeted: boolean;
   exit: Extract<ServerFrame, { kind: "exit" }> | null;
   timer: ReturnType<typeof setTimeout> | null;
@@ -75,12 +73,12 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
   const backoff = createBackoff(options.backoff ?? defaultBackoff);
   let { mode, size } = options;
   let state: ConnectionState = { kind: "connecting", again: false };
-  /** The attempt whose socket carries what is typed. */
+  /** The attempt that carries input. */
   let live: Attempt | null = null;
-  /** The attempt that is under way; the live one when it was greeted. */
+  /** The current attempt; the live one once greeted. */
   let current: Attempt | null = null;
   let position: Position | null = null;
-  /** Output is dropped until the feed has drained, and then comes a screen. */
+  /** Output is dropped until the feed drains; then a screen follows. */
   let skipping = false;
   let retryTimer: ReturnType<typeof setTimeout> | null = null;
   let closed = false;
@@ -145,7 +143,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     attempt.greeted = true;
     skipping = false;
     const { terminalId, offset, continued } = hello;
-    // A gateway that continues at another offset would leave a gap or repeat something: a screen is requested.
+    // Continuing at another offset would leave a gap or repeat output: request a screen.
     if (continued && (position?.terminalId !== terminalId || position.offset !== offset)) return startOver(attempt);
     position = { terminalId, offset };
     feed.resize(hello);
@@ -169,7 +167,6 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     }
   }
 
-  /** Something is missing: the next connection begins with a screen. */
   function startOver(attempt: Attempt): void {
     takeScreenNext();
     attempt.socket?.close(4000, "starting over");
@@ -182,7 +179,6 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
   function watch(attempt: Attempt): void {
     if (attempt.timer !== null) clearTimeout(attempt.timer);
     attempt.timer = setTimeout(() => {
-      // A close would wait for an answer that cannot come.
       const { socket } = attempt;
       attempt.socket = null;
       socket?.close();
@@ -190,7 +186,6 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     }, silenceMs);
   }
 
-  /** More comes than can be shown: it is dropped, and after a moment the screen is requested. Typing continues meanwhile. */
   function skipAhead(attempt: Attempt): void {
     skipping = true;
     takeScreenNext();
@@ -198,7 +193,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     const caughtUp = (): void => {
       if (skipping && !over() && live === attempt) void connect();
     };
-    // A flood that continues is shown as pictures of it, not as fast as connections can be made.
+    // Bounds the rate of connections during a flood.
     retryTimer = setTimeout(() => feed.whenDrained(caughtUp), skipMs);
   }
 
@@ -207,7 +202,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     if (over() || (attempt !== current && attempt !== live)) return;
     if (attempt === live) live = null;
     if (attempt !== current) {
-      // Its successor is under way. It was to show what was skipped; now that the program has ended, it only looks.
+      // Its successor was to show what was skipped. The program has ended, so it only observes.
       if (attempt.exit !== null && current?.greeted === false) lookOnceMore();
       return;
     }
@@ -221,7 +216,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     retry(attempt, reasonOfClose(code, reason), code === terminalCloseCodes.tooMany);
   }
 
-  /** The end of the output was skipped: an observer gets the last screen, and never starts the agent again. */
+  /** The end of the output was skipped: get the last screen as an observer, which never starts the agent. */
   function lookOnceMore(): void {
     mode = "observe";
     size = null;

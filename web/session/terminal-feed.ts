@@ -5,7 +5,6 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
-/** As much of xterm as a feed needs. */
 export interface FedTerminal {
   readonly cols: number;
   readonly rows: number;
@@ -13,13 +12,13 @@ export interface FedTerminal {
   resize(cols: number, rows: number): void;
 }
 
-/** Given to the terminal at a time: a few milliseconds of parsing, so that the page stays alive in a flood. */
+/** Per write: a few milliseconds of parsing keep the page responsive. */
 const batchBytes = 32 * 1024;
 
-/** What may wait for the terminal. Above it nothing more is taken, and who feeds it starts over with a screen. */
+/** Above this, output is refused and the connection starts over with a screen. */
 const defaultMaxWaitingBytes = 4 * 1024 * 1024;
 
-/** Cancels whatever sequence was under way, then empties the terminal: screen, scrollback, modes, colours. */
+/** Cancels a pending sequence, then resets the terminal. */
 const emptyTerminal = "\x18\x1bc";
 
 type Item =
@@ -27,16 +26,15 @@ type Item =
   | { readonly kind: "size"; readonly size: TerminalSize }
   | { readonly kind: "empty" };
 
-/** Gives a terminal its output and sizes in their order, no faster than it shows them. */
 export interface TerminalFeed {
-  /** Takes all of `data`, or, when too much waits, nothing: then false. */
+  /** Takes all of `data`, or none (false) when too much is waiting. */
   write(data: Uint8Array): boolean;
-  /** Drops what waits: a screen would replace it before it could be read. */
+  /** Drops what is waiting: a screen will replace it. */
   drop(): void;
-  /** Empties the terminal and shows this instead; what waited is dropped, since it is part of it. */
+  /** Resets the terminal and shows `data`, which includes what was waiting. */
   repaint(data: Uint8Array): void;
   resize(size: TerminalSize): void;
-  /** Calls back once, when nothing waits any more. */
+  /** Calls back once nothing is waiting. */
   whenDrained(callback: () => void): void;
   close(): void;
 }
@@ -88,7 +86,7 @@ export function createTerminalFeed(
     onResize?.(size);
   }
 
-  /** As much output as stands before anything else, whole characters only: xterm's decoder loses some that are cut. */
+  /** The next output, in whole characters: xterm's decoder loses some that are cut. */
   function takeBatch(): Uint8Array {
     const parts: Uint8Array[] = [cut];
     let bytes = cut.byteLength;
@@ -107,7 +105,7 @@ export function createTerminalFeed(
     return joined.subarray(0, whole);
   }
 
-  /** The last size stays known: a screen brings it along. */
+  /** Keeps the last size, which a screen needs. */
   function drop(): void {
     items = [];
     waitingBytes = 0;

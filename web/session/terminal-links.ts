@@ -1,19 +1,15 @@
 import { webAddress } from "../ui/untrusted.tsx";
 
-/** As much of xterm's buffer as is read here. */
 interface ReadBuffer {
   readonly length: number;
   getLine(index: number): { readonly isWrapped: boolean; translateToString(trimRight: boolean): string } | undefined;
 }
 
-/** More than any log-in prints; the newest are kept. */
+/** More than any login prints; the newest are kept. */
 const maxLinks = 5;
 const address = /https?:\/\/[^\s"'<>`]*[^\s"'<>`.,;:!?)\]}]/gi;
 
-/**
- * The addresses of http and https that stand in a terminal, each once, as they came; also those that are broken over several rows. The
- * bare address of a server on the gateway's own machine leads a browser nowhere, and is none.
- */
+/** The web addresses in a terminal, also wrapped ones. Skips the bare address of a server on the gateway's machine, useless to another browser. */
 export function linksIn(buffer: ReadBuffer): readonly string[] {
   const links = new Set<string>();
   for (const line of wholeLines(buffer)) {

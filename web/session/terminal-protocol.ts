@@ -1,7 +1,7 @@
 import { type ServerFrame, serverFrameSchema, type TerminalMode, terminalCloseCodes } from "../../src/wire/terminal.ts";
 import type { TerminalSize } from "./terminal-feed.ts";
 
-/** Who watches, and whether the terminal has this viewer's size. */
+/** `sizer`: the terminal has this viewer's size. */
 export interface Viewers {
   readonly drivers: number;
   readonly observers: number;
@@ -16,7 +16,7 @@ export type StopReason =
   | "bad_request"
   | "closed";
 
-/** How a connection stands. After `ended` and `stopped` it does not reconnect. */
+/** `ended` and `stopped` are final. */
 export type ConnectionState =
   | { readonly kind: "connecting"; readonly again: boolean }
   | { readonly kind: "live"; readonly mode: TerminalMode; readonly viewers: Viewers | null }
@@ -24,7 +24,7 @@ export type ConnectionState =
   | { readonly kind: "ended"; readonly exitCode: number | null; readonly signal: string | null }
   | { readonly kind: "stopped"; readonly why: StopReason; readonly reason: string };
 
-/** What asking for a ticket came to. `retry` is for what passes: no network, a gateway that restarts. */
+/** `retry` is for temporary failures: no network, a restarting gateway. */
 export type TicketAnswer =
   | { readonly kind: "ticket"; readonly ticket: string }
   | { readonly kind: "retry"; readonly reason: string }
@@ -38,7 +38,7 @@ const stops: Readonly<Record<number, StopReason>> = {
   [terminalCloseCodes.busyElsewhere]: "busy_elsewhere",
 };
 
-/** Why not to reconnect after this close; null when it passes. Of 1000, see the exit frame. */
+/** Why not to reconnect after this close code; null to reconnect. For 1000, see the exit frame. */
 export function stopOfClose(code: number): StopReason | null {
   return stops[code] ?? (code >= 4400 && code < 4500 ? "closed" : null);
 }
@@ -53,7 +53,7 @@ export function reasonOfClose(code: number, reason: string): string {
 /** Characters of input in one frame. */
 const inputFrameLength = 16 * 1024;
 
-/** A text frame of the gateway; null for one of a later version. */
+/** Null for a frame of a later version. */
 export function parseServerFrame(text: string): ServerFrame | null {
   try {
     return serverFrameSchema.safeParse(JSON.parse(text)).data ?? null;
@@ -62,7 +62,7 @@ export function parseServerFrame(text: string): ServerFrame | null {
   }
 }
 
-/** What was typed or pasted, in frames; never cut between the halves of a character. */
+/** Splits input into frames, never within a surrogate pair. */
 export function inputParts(text: string): readonly string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
@@ -75,13 +75,12 @@ export function inputParts(text: string): readonly string[] {
   return parts;
 }
 
-/** Where the viewer is in the terminal's output; without an offset it has to begin with a screen. Null before the first hello. */
+/** The viewer's position in the output. Without an offset it needs a screen. */
 export interface Position {
   readonly terminalId: string;
   readonly offset: number | null;
 }
 
-/** What the socket's address says of the viewer. */
 export function connectionQuery(viewer: {
   readonly sessionId: string;
   readonly ticket: string;
@@ -103,15 +102,15 @@ export function connectionQuery(viewer: {
   return query.toString();
 }
 
-/** A connection that held for less is no success: a gateway that takes and drops it is not called faster and faster. */
+/** A shorter connection is no success: keep backing off from a gateway that accepts and drops it. */
 const stableMs = 3_000;
 
-/** Doubling pauses with jitter: between half of a pause and all of it, so that many pages do not come back at one moment. */
+/** Exponential backoff with jitter between half and all of the delay, so that pages do not reconnect at once. */
 export function createBackoff({ firstMs, longestMs }: { readonly firstMs: number; readonly longestMs: number }) {
   let failures = 0;
   let succeededAt: number | null = null;
   return {
-    /** How long to pause before the next attempt, in milliseconds. `patiently` begins at half of the longest. */
+    /** The next delay, in milliseconds. `patiently` starts at half of the longest. */
     next(patiently = false): number {
       if (succeededAt !== null && Date.now() - succeededAt >= stableMs) failures = 0;
       succeededAt = null;
@@ -120,7 +119,7 @@ export function createBackoff({ firstMs, longestMs }: { readonly firstMs: number
       const leastMs = patiently ? Math.max(pauseMs, longestMs / 2) : pauseMs;
       return Math.round(leastMs * (0.5 + Math.random() / 2));
     },
-    /** The next pause is the first again, unless the connection fails within {@link stableMs}. */
+    /** Resets the backoff, unless the connection fails within {@link stableMs}. */
     succeeded(): void {
       succeededAt = Date.now();
     },

@@ -15,32 +15,27 @@ export interface TerminalLook {
   readonly screenReader: boolean;
 }
 
-/** A terminal in the page that shows what it is fed, and answers nothing. */
 export interface TerminalScreen {
   readonly terminal: Terminal;
   readonly feed: TerminalFeed;
   readonly search: SearchAddon;
   setLook(look: TerminalLook): void;
-  /** The size that fills the element with letters of the chosen size; null while it is not shown. */
   fittingSize(): TerminalSize | null;
-  /**
-   * Shows the terminal at the size that it has: with letters of the chosen size if it fits, else with smaller ones, and below the smallest
-   * it scrolls. `width` alone looks at the width.
-   */
+  /** Shrinks the font so that the terminal fits (`width`: its width only); below the smallest font it scrolls. */
   shrinkToFit(by: "both" | "width" | "nothing"): void;
-  /** Scrolls the element to the row that is typed into, where it holds fewer rows than the terminal has: over a phone's keyboard. */
+  /** Scrolls to the cursor where the element is lower than the terminal, as above a phone's keyboard. */
   showCursor(): void;
   close(): void;
 }
 
-/** Lines above the screen that the page keeps; all there is, is in the playback. */
+/** The recording has everything. */
 const scrollbackLines = 5_000;
 /** Smaller letters cannot be read: then the terminal scrolls. */
 const smallestFontPx = 6;
-/** What agents draw below the row that is typed into: a rule, and a line of hints or two. */
+/** What agents draw below their composer: a rule and a line or two of hints. */
 const rowsBelowCursor = 3;
 
-/** @param element is filled by the terminal, and scrolls when that is larger */
+/** Fills `element`, which scrolls when the terminal is larger. */
 export function createTerminalScreen(
   element: HTMLElement,
   options: { readonly label: string; readonly look: TerminalLook; readonly onResize?: (size: TerminalSize) => void },
@@ -79,7 +74,7 @@ export function createTerminalScreen(
     if (terminal.options.fontSize !== px) terminal.options.fontSize = px;
   }
 
-  /** Columns and rows that the element has room for, in letters of the chosen size. */
+  /** The columns and rows that fit at the chosen font size. */
   function room(): TerminalSize | null {
     const proposed = fit.proposeDimensions();
     if (proposed === undefined || !Number.isFinite(proposed.cols) || !Number.isFinite(proposed.rows)) return null;
@@ -106,7 +101,7 @@ export function createTerminalScreen(
       const size = room();
       if (size === null) return;
       const ratio = Math.min(1, size.cols / terminal.cols, by === "both" ? size.rows / terminal.rows : 1);
-      // Half pixels: letters of any size are drawn, and every other is a new measurement.
+      // Half pixels: every other size costs a new measurement.
       setFont(Math.max(smallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
     },
     showCursor() {
@@ -123,13 +118,12 @@ export function createTerminalScreen(
   };
 }
 
-/** Ours: http and https only, in a tab that knows nothing of this one. */
 function openLink(uri: string): void {
   const address = webAddress(uri);
   if (address !== null) window.open(address, "_blank", "noopener,noreferrer");
 }
 
-/** Draws with WebGL where there is any; the terminal itself falls back to elements. */
+/** Uses WebGL if available; otherwise xterm renders elements. */
 function drawOnGraphicsCard(terminal: Terminal): () => void {
   let addon: WebglAddon | null = null;
   const stop = (): void => {
@@ -148,10 +142,7 @@ function drawOnGraphicsCard(terminal: Terminal): () => void {
 
 let attributesKept = false;
 
-/**
- * Without WebGL, xterm writes colours into `style` attributes, which the pages' policy refuses; the same style set on the element itself
- * is none that HTML could smuggle in.
- */
+/** Without WebGL, xterm sets `style` attributes, which the page's policy refuses. Setting `cssText` is allowed. */
 function keepStyleAttributes(): void {
   if (attributesKept) return;
   attributesKept = true;
@@ -162,10 +153,7 @@ function keepStyleAttributes(): void {
   };
 }
 
-/**
- * A terminal's colours. It is dark in either appearance of the page: the terminal host reports that to programs that ask, and they choose
- * their own colours by it. Ground, ink and cursor are variables of the style sheet.
- */
+/** Dark in both themes: the terminal host reports dark to programs, which choose their colours by it. */
 function terminalTheme(near: Element): ITheme {
   const style = getComputedStyle(near);
   const colour = (name: string): string => style.getPropertyValue(name).trim() || "gray";

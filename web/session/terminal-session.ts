@@ -6,7 +6,6 @@ import { linksIn } from "./terminal-links.ts";
 import type { ConnectionState, StopReason, TicketAnswer } from "./terminal-protocol.ts";
 import { createTerminalScreen, type TerminalLook } from "./terminal-screen.ts";
 
-/** A session's terminal in the page: what is shown, the way to it, and what is typed. */
 export interface TerminalSession {
   /** Takes what a key of the key row stands for. */
   press(key: TerminalKey): void;
@@ -14,11 +13,10 @@ export interface TerminalSession {
   find(text: string, direction: "next" | "previous"): void;
   endFind(): void;
   setLook(look: TerminalLook): void;
-  /** Whether this window's size may become the terminal's. */
+  /** Whether this window may set the terminal's size. */
   setSizing(sizing: boolean): void;
-  /** Makes it so now. */
   takeSize(): void;
-  /** The element changed its size, or became visible. */
+  /** Call when the element was resized or became visible. */
   layOut(): void;
   retryNow(): void;
   focus(): void;
@@ -32,32 +30,28 @@ export interface TerminalSessionOptions {
   readonly mode: TerminalMode | undefined;
   readonly label: string;
   readonly look: TerminalLook;
-  /** False never gives the terminal this window's size. */
+  /** False: never send this window's size. */
   readonly sizing: boolean;
-  /** How a terminal that is larger than its place is shown. */
+  /** How to shrink a terminal that is larger than its element. */
   readonly shrink: "both" | "width";
   readonly onState: (state: ConnectionState) => void;
   readonly onSize: (size: { readonly cols: number; readonly rows: number }) => void;
-  /** What was typed went nowhere. */
   readonly onRefused: () => void;
   readonly onFind: () => void;
   readonly onLeave: () => void;
   readonly onMatches: (found: { readonly index: number; readonly count: number }) => void;
-  /** Called with the web addresses in the terminal, whenever they have changed. */
+  /** Called when the web addresses in the terminal change. */
   readonly onLinks?: ((links: readonly string[]) => void) | undefined;
-  /** Whether the next character is to be a control character; asking takes it back. */
+  /** Reads and resets the Ctrl key of the key row. */
   readonly takeCtrl: () => boolean;
 }
 
-/** Letters of cursor keys, in either mode of theirs. */
+/** Final letters of cursor keys. */
 const cursorKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Up: "A", Down: "B", Right: "C", Left: "D" };
 const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Escape: "\x1b", Tab: "\t", Enter: "\r" };
-/** A window that is being dragged sends its size when it rests. */
+/** A resize is sent once dragging has paused. */
 const restMs = 120;
-/**
- * What a terminal reports as it gets and loses the focus, and whenever a program asks for these reports. There may be several viewers: whose
- * focus would it be? And it would count as typing.
- */
+/** Focus reports: with several viewers they are meaningless, and would count as typing. */
 const focusReport = /^\x1b\[[IO]$/;
 const findLook = {
   decorations: {
@@ -89,18 +83,17 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     return state.kind === "live" && state.viewers?.sizer === true;
   }
 
-  /** Alone, with a size that came too late to be said at the start. */
+  /** The only driver, whose size came too late for the connection's start. */
   function mayClaim(): boolean {
     return state.kind === "live" && state.mode === "drive" && state.viewers?.drivers === 1 && sentSize === "";
   }
 
-  /** Shows the terminal in its place, and gives it this window's size where that is this viewer's to give. */
   function show(): void {
     const size = screen.fittingSize();
     if (size === null) return;
     const fits = terminal.cols <= size.cols && terminal.rows <= size.rows;
     screen.shrinkToFit(sizing && (sizer() || fits) ? "nothing" : options.shrink);
-    // Letters of another size are measured with the next frame.
+    // The new font is measured in the next frame.
     if (options.shrink === "width") requestAnimationFrame(() => screen.showCursor());
     if (!sizing) return;
     connection.preferSize(size);
@@ -162,7 +155,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
       else if (action === "find") options.onFind();
       else if (action === "leave") options.onLeave();
     }
-    // The browser's own paste brings the text.
+    // The browser's paste event has the text.
     if (action !== "paste") event.preventDefault();
     return false;
   });
@@ -233,7 +226,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
 
 type KeyAction = "agent" | "copy" | "paste" | "new line" | "find" | "leave";
 
-/** What a key is for. Everything that is not the pane's own is the agent's, Escape and Tab too. */
+/** Everything that is not the pane's goes to the agent, including Escape and Tab. */
 function keyAction(event: KeyboardEvent, hasSelection: boolean): KeyAction {
   const { key, ctrlKey, metaKey, shiftKey, altKey } = event;
   if (key === "F6" || (key === "Escape" && ctrlKey && shiftKey)) return "leave";
@@ -268,15 +261,12 @@ async function requestTicket(sessionId: string, mode: TerminalMode | undefined):
   }
 }
 
-/**
- * A pasted text as a terminal may get it: without control characters but tab and newline, so that it can neither end the paste
- * nor press keys.
- */
+/** Removes control characters except tab and newline, so that pasted text can neither end the paste nor press keys. */
 function pastedText(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, "");
 }
 
-/** What Ctrl makes of a character; null of one that has no such meaning. */
+/** The control character of Ctrl and a key; null if there is none. */
 function controlCharacter(character: string): string | null {
   if (character.length !== 1) return null;
   const upper = character.toUpperCase();

@@ -3,22 +3,20 @@ import { Fragment, useMemo, useState } from "react";
 import type { Block } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
+import { Scrollable } from "../ui/page.tsx";
 import { type AnsiStyle, plainStyle, readAnsi, withoutAnsi } from "./ansi.ts";
-import { Code } from "./code-block.tsx";
-import { DiffCount, DiffView } from "./diff-view.tsx";
+import { Code, DiffCount, DiffView } from "./code-block.tsx";
 import { countOfDiff } from "./line-diff.ts";
-import { Scrollable } from "./scrollable.tsx";
 import { summaryOfTool, toolName, viewOfTool } from "./tool-summary.ts";
 
 type Call = Extract<Block, { type: "tool_call" }>;
 
-/** A tool call in one line; unfolded, what went in and what came out. */
 export function ToolCall({
   call,
   running,
 }: {
   readonly call: Call;
-  /** Whether its result may still come. */
+  /** Whether a result may still arrive. */
   readonly running: boolean;
 }) {
   const [open, setOpen] = useState(false);
@@ -46,7 +44,6 @@ export function ToolCall({
   );
 }
 
-/** What a tool is given: a command, a diff, or what it is. */
 export function ToolInput({ input }: { readonly input: unknown }) {
   const view = viewOfTool(input);
   switch (view.kind) {
@@ -97,16 +94,13 @@ function Result({ result }: { readonly result: NonNullable<Call["result"]> }) {
   );
 }
 
-function Sheet({
-  label,
-  text,
-  language,
-}: {
+function Sheet(props: {
   readonly label: string;
   readonly text: string;
-  /** `output` is that of a program, with its colours. */
+  /** `output` is program output, with colours. */
   readonly language: string;
 }) {
+  const { label, text, language } = props;
   return (
     <div className="bg-well">
       <div className="flex items-center justify-between pr-1 pl-3">
@@ -133,7 +127,7 @@ function Outcome({ result, running }: { readonly result: Call["result"]; readonl
   return <CircleX role="img" aria-label="Failed" className="size-3.5 shrink-0 text-danger" />;
 }
 
-/** Black and white are the text's own colour: one of them cannot be read on any ground. */
+/** Black and white become the text colour, to stay readable on both themes. */
 const colours = [
   "",
   "text-danger",
@@ -163,7 +157,6 @@ function AnsiText({ text }: { readonly text: string }) {
         style === plainStyle ? (
           part
         ) : (
-          // The pieces of a text have no identity but their place.
           <span key={index} className={classOf(style)}>
             {part}
           </span>

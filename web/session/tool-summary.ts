@@ -6,7 +6,7 @@ export interface FileEdit {
   readonly lines: readonly DiffLine[];
 }
 
-/** What is shown of a tool call's input, instead of its JSON. */
+/** How a tool call's input is shown, instead of its JSON. */
 export type ToolView =
   | { readonly kind: "command"; readonly command: string }
   | { readonly kind: "edits"; readonly files: readonly FileEdit[] }
@@ -16,7 +16,7 @@ export type ToolView =
 type Fields = Readonly<Record<string, unknown>>;
 
 const commandFields = ["command", "cmd"] as const;
-/** What says most about a call, in the order of how much. */
+/** The most informative fields, best first. */
 const tellingFields = [
   "file_path",
   "notebook_path",
@@ -31,13 +31,11 @@ const tellingFields = [
 ] as const;
 const maxSummaryLength = 200;
 
-/** A tool of an MCP server by both their names. */
 export function toolName(name: string): string {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   return server === undefined || tool === undefined ? name : `${server}: ${tool}`;
 }
 
-/** A call in one line, beside its tool's name. */
 export function summaryOfTool(input: unknown): string {
   const view = viewOfTool(input);
   if (view.kind === "edits") {
@@ -68,13 +66,13 @@ export function summaryOfTool(input: unknown): string {
 
 const shownPathParts = 3;
 
-/** The end of a path, which distinguishes files where a line is cut; unfolded, a call shows the whole of it. */
+/** The end of a path, which distinguishes files where a line is cut. */
 function pathEnd(path: string): string {
   const parts = path.split("/");
   return parts.length <= shownPathParts + 1 ? path : `…/${parts.slice(-shownPathParts).join("/")}`;
 }
 
-/** How to show a call's input: a command as one, changes of files as diffs, all else as it is. */
+/** A command, diffs of files, or the input itself. */
 export function viewOfTool(input: unknown): ToolView {
   if (typeof input === "string") return viewOfText(input);
   const fields = fieldsOf(input);
@@ -96,7 +94,7 @@ function viewOfText(text: string): ToolView {
   return { kind: "code", language: /\bawait tools\.|^\/\/ @exec/.test(text) ? "javascript" : "", text };
 }
 
-/** A patch within a program, as a string literal. */
+/** A patch in a string literal of a program. */
 function unescaped(text: string): string {
   const literal = /"(?:[^"\\]|\\.)*\*\*\* Begin Patch(?:[^"\\]|\\.)*"/.exec(text)?.[0];
   if (literal === undefined) return text;
@@ -130,7 +128,7 @@ function linesOfEdit({ old_string: before, new_string: after }: Fields): readonl
   return typeof before === "string" && typeof after === "string" ? diffOfTexts(before, after) : [];
 }
 
-/** A change as Codex notes it: what was added whole, what went whole, or a unified diff. */
+/** A change in Codex's format: an added file, a deleted file, or a unified diff. */
 function linesOfChange(change: Fields): readonly DiffLine[] {
   const { unified_diff: unified, content, type } = change;
   if (typeof unified === "string") return diffOfPatch(unified);

@@ -4,34 +4,27 @@ import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { Button } from "../ui/button.tsx";
 import { EmptyState } from "../ui/notice.tsx";
+import { Scrollable } from "../ui/page.tsx";
 import { agentName, isLive } from "../ui/session-state.ts";
-import { Scrollable } from "./scrollable.tsx";
 import { counted } from "./session-words.ts";
-import { hasOlder, type TurnStore } from "./turn-store.ts";
 import { TurnView } from "./turn-view.tsx";
+import { hasOlder, type TurnStore } from "./use-session.ts";
 
-/** As near to the end counts as being there. */
+/** This close counts as at the end. */
 const nearPx = 60;
 
-/** The conversation, at its end unless it was scrolled up. Older turns are loaded as one comes near to them. */
-export function TurnList({
-  store,
-  summary,
-  skippedLines,
-  loadingOlder,
-  onOlder,
-  playedAt,
-  onPlay,
-}: {
+/** The conversation, scrolled to its end until the user scrolls up. Older turns load while scrolling. */
+export function TurnList(props: {
   readonly store: TurnStore;
   readonly summary: SessionSummary;
   readonly skippedLines: number;
   readonly loadingOlder: boolean;
   readonly onOlder: () => void;
-  /** The moment that the playback shows, in milliseconds; null while nothing is played. */
+  /** The position of the recording in milliseconds; null while none is playing. */
   readonly playedAt: number | null;
   readonly onPlay: ((at: string) => void) | undefined;
 }) {
+  const { store, summary, skippedLines, loadingOlder, onOlder, playedAt, onPlay } = props;
   const { turns } = store;
   const { list, atEnd, toEnd } = useStickToEnd(turns, playedAt === null);
   const top = useOlderOnSight(list, { enabled: hasOlder(store) && !loadingOlder, onOlder });
@@ -103,12 +96,11 @@ function NoTurns({ summary }: { readonly summary: SessionSummary }) {
   );
 }
 
-/** The turn that was under way at a moment. */
 function turnAt(turns: readonly Turn[], atMs: number): number {
   return turns.findLast(({ at }) => at !== null && Date.parse(at) <= atMs)?.index ?? -1;
 }
 
-/** Keeps the end in sight while one is there, and one's place while older turns come in above. */
+/** Sticks to the end while the user is there, and keeps the position while older turns load. */
 function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
   const list = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
@@ -132,7 +124,7 @@ function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
       setAtEnd(near);
     };
     element.addEventListener("scroll", look, { passive: true });
-    // Code that is coloured, turns that come into sight, and the window change heights too.
+    // Highlighting, rendering and window size change heights too.
     const observer = new ResizeObserver(() => {
       if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
     });

@@ -8,23 +8,15 @@ import { Markdown } from "./markdown-view.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";
 
-/** One turn: what the user said, or all that the agent did until the next prompt. */
-export const TurnView = memo(function TurnView({
-  turn,
-  agent,
-  running,
-  current,
-  onPlay,
-}: {
+/** A prompt, or everything the agent did until the next one. */
+export const TurnView = memo(function TurnView(props: {
   readonly turn: Turn;
   readonly agent: string;
-  /** The agent may still add to it. */
   readonly running: boolean;
-  /** The playback stands in this turn. */
   readonly current: boolean;
-  /** Goes to this turn's moment in the playback. */
   readonly onPlay: ((at: string) => void) | undefined;
 }) {
+  const { turn, agent, running, current, onPlay } = props;
   const { role, at, text, model, usage } = turn;
   const mine = role === "user";
   return (
@@ -62,7 +54,7 @@ export const TurnView = memo(function TurnView({
   );
 });
 
-/** The pictures in a prompt. The gateway gives only types that hold no code, and only they are shown. */
+/** The gateway sends only image types that cannot contain code. */
 function Images({ images }: { readonly images: readonly TurnImage[] }) {
   return (
     <div className="mt-1.5 flex flex-wrap gap-2">

@@ -2,28 +2,27 @@ import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-quer
 import { useCallback } from "react";
 import { readOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import type { Turn } from "../../src/wire/turn.ts";
 import { callTool } from "../api/client.ts";
 import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys, useAct } from "../api/query.ts";
-import { hasOlder, noTurns, type TurnStore, withTurns } from "./turn-store.ts";
 
-/** A session with those of its turns that the page has. */
 export interface LoadedSession {
   readonly summary: SessionSummary;
   readonly store: TurnStore;
   readonly skippedLines: number;
-  /** How many looks in a row brought nothing new. */
+  /** Reads in a row without news. */
   readonly calm: number;
 }
 
-/** Turns at a time, and the most that one answer can hold. */
+/** Turns per page, and the maximum of one answer. */
 const pageTurns = 40;
 const mostTurns = 1_000;
 const readMs = 30_000;
 
-/** A turn grows without an event: while the agent works, it is looked at. */
+/** A turn grows without events: poll while the agent works. */
 const workingPollMs = 1_000;
-/** The transcript follows the agent's word by a moment, and another program's work has no events at all. */
+/** The transcript lags behind the agent's events, and a session outside Postern has none. */
 const calmLooks = 3;
 const calmPollMs = 15_000;
 
@@ -42,7 +41,7 @@ export function useSession(sessionId: string) {
     },
   });
   const summary = query.data?.summary;
-  // The session may have got another id since the page was opened: its own, as the agent reported it.
+  // The session may have a new id since the page opened: its own, as reported by the agent.
   const listen = useCallback(
     (event: SessionEvent) => {
       const ids = [summary?.sessionId, ...(summary?.sessionAliases ?? [])];
@@ -70,7 +69,6 @@ export function useSession(sessionId: string) {
   return { query, older };
 }
 
-/** Takes what a call answered before the next look does. */
 export function takeSummary(client: QueryClient, sessionId: string, summary: SessionSummary): void {
   client.setQueryData<LoadedSession>(pageKey(sessionId), (loaded) =>
     loaded === undefined ? loaded : { ...loaded, summary, calm: 0 },
@@ -96,15 +94,57 @@ async function readOn(
   const { turns, nextAfter, skippedLines, ...summary } = answer;
   const newest = known?.store.turns.at(-1);
   if (begun && newest !== undefined && answer.turnCount <= newest.index) {
-    // The transcript is another one: shorter than what was read.
+    // The transcript was replaced: it is shorter than what was read.
     client.setQueryData<LoadedSession>(pageKey(sessionId), { ...known, store: noTurns });
     return readOn(client, { sessionId, signal });
   }
-  // Meanwhile older ones may have been loaded.
+  // Older turns may have been loaded meanwhile.
   const store = withTurns(client.getQueryData<LoadedSession>(pageKey(sessionId))?.store ?? noTurns, {
     turns,
     nextAfter,
   });
   const same = store === known?.store && JSON.stringify(summary) === JSON.stringify(known.summary);
   return { summary: same ? known.summary : summary, store, skippedLines, calm: same ? known.calm + 1 : 0 };
+}
+
+/** The loaded turns, without gaps, and where to continue. */
+export interface TurnStore {
+  readonly turns: readonly Turn[];
+  readonly nextAfter: number;
+}
+
+export const noTurns: TurnStore = { turns: [], nextAfter: -1 };
+
+/** Whether there are older turns than those loaded. */
+export function hasOlder({ turns }: TurnStore): boolean {
+  return (turns[0]?.index ?? 0) > 0;
+}
+
+/** Merges an answer's turns. Unchanged turns stay the same objects. Turns after a gap replace all: too much was missed. */
+export function withTurns(
+  store: TurnStore,
+  answer: { readonly turns: readonly Turn[]; readonly nextAfter: number },
+): TurnStore {
+  const [first] = answer.turns;
+  const last = answer.turns.at(-1);
+  const [oldest] = store.turns;
+  const newest = store.turns.at(-1);
+  const nextAfter = Math.max(store.nextAfter, answer.nextAfter);
+  if (first === undefined || last === undefined) return nextAfter === store.nextAfter ? store : { ...store, nextAfter };
+  if (oldest === undefined || newest === undefined) return { turns: answer.turns, nextAfter: answer.nextAfter };
+  if (first.index > newest.index + 1) return { turns: answer.turns, nextAfter: answer.nextAfter };
+  if (last.index < oldest.index - 1) return store;
+  const fresh = new Map(answer.turns.map((turn) => [turn.index, turn]));
+  const turns = [
+    ...answer.turns.filter(({ index }) => index < oldest.index),
+    ...store.turns.map((turn) => changed(turn, fresh.get(turn.index))),
+    ...answer.turns.filter(({ index }) => index > newest.index),
+  ];
+  const same = turns.length === store.turns.length && turns.every((turn, at) => turn === store.turns[at]);
+  if (same && nextAfter === store.nextAfter) return store;
+  return { turns: same ? store.turns : turns, nextAfter };
+}
+
+function changed(before: Turn, now: Turn | undefined): Turn {
+  return now === undefined || JSON.stringify(now) === JSON.stringify(before) ? before : now;
 }

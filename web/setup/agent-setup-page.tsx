@@ -9,7 +9,7 @@ import { agentName } from "../ui/session-state.ts";
 import { isReady } from "./setup-words.ts";
 import { DefaultStep, LoginStep, ProgramStep } from "./steps.tsx";
 
-/** Makes of a program a configured agent: the program, its log-in, and whether it is the default. The same as `postern coding setup`. */
+/** The same as `postern coding setup`. */
 export function AgentSetupPage() {
   const { name = "" } = useParams();
   const setups = useAgentSetups();
@@ -51,11 +51,11 @@ export function AgentSetupPage() {
   );
 }
 
-/** Leaving the page ends its log-in, unless another tab shows it; a page that is loaded again finds its log-in again. */
+/** Leaving the page cancels its login, unless another tab shows it. A reloaded page finds it again. */
 function useEndedLogin(agent: AgentSetup | undefined): void {
   const leave = useEffectEvent(() => {
     const runs = agent?.errands.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
-    // Where the request does not arrive, the gateway ends the log-in once it was not watched for a while.
+    // If the request is lost, the gateway cancels a login that no one watches.
     if (agent !== undefined && runs) leaveSetupJob(agent.name, "login").catch(() => undefined);
   });
   useEffect(() => () => leave(), []);

@@ -2,23 +2,19 @@ import { ExternalLink } from "lucide-react";
 import { useState } from "react";
 import type { AgentSetupJob } from "../../src/wire/agent-setup.ts";
 import { useCancelSetupJob } from "../api/agents.ts";
-import { TerminalPane } from "../session/terminal-pane.tsx";
+import { TerminalPane } from "../session/session-terminal.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { waitingWords } from "./setup-words.ts";
 
-/** An agent's log-in or its installation, live in its terminal: what it says, where it leads, and the way out of it. */
-export function SetupJobPane({
-  name,
-  job,
-  onEnded,
-}: {
+/** An agent's login or installation, live in its terminal. */
+export function SetupJobPane(props: {
   readonly name: string;
   readonly job: AgentSetupJob;
-  /** Its program has ended. */
   readonly onEnded: () => void;
 }) {
+  const { name, job, onEnded } = props;
   const { kind, sessionId, state, exitCode } = job;
   const [links, setLinks] = useState<readonly string[]>([]);
   const cancel = useCancelSetupJob();
@@ -63,7 +59,7 @@ export function SetupJobPane({
   );
 }
 
-/** What the program says is shown by its host alone: the rest is long, and the program's. */
+/** Only the host is shown: the URL is long, and comes from the program. */
 function Links({ links }: { readonly links: readonly string[] }) {
   return (
     <ul aria-label="Login links" className="flex flex-col gap-2">

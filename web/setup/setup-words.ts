@@ -1,9 +1,9 @@
 import type { AgentSetup, AgentSetupJob, AgentSetupJobKind, LoginMethod } from "../../src/wire/agent-setup.ts";
 
-/** How far a step is; `skipped` is one that is not needed. */
+/** `skipped`: not needed. */
 export type StepState = "done" | "skipped" | "open" | "later";
 
-/** Whether sessions can be started with it. */
+/** Whether it can start sessions. */
 export function isReady({ isConfigured, binary, login }: AgentSetup): boolean {
   return isConfigured && binary !== null && login !== "logged_out";
 }
@@ -19,12 +19,11 @@ export function loginStepState(agent: AgentSetup): StepState {
   return isConfigured && binary !== null ? "open" : "later";
 }
 
-/** One that the agent uses: where it is asked about its key, the person may have said no. */
+/** A key that the agent uses. Agents that ask about their key may have been refused it. */
 function hasKey({ keyVariable, login }: AgentSetup): boolean {
   return keyVariable !== null && login !== "logged_out";
 }
 
-/** What the step of the log-in says, without what is to be done. */
 export function loginWords(agent: AgentSetup): string {
   const { login, keyVariable, loginMethods, isConfigured, binary } = agent;
   if (login === "logged_in") {
@@ -38,19 +37,18 @@ export function loginWords(agent: AgentSetup): string {
   return login === "unknown" ? "This agent does not report whether it is logged in." : "Not logged in yet.";
 }
 
-/** What the button of a way to log in says. */
 export function loginLabel(method: LoginMethod, state: StepState): string {
   if (method === "code") return "Log in with a code";
   return state === "done" ? "Log in again" : state === "skipped" ? "Log in anyway" : "Log in";
 }
 
-/** What of this kind runs or waits for the agent, else what ended a moment ago: the newest. */
+/** The job that is running or waiting, else the newest that ended. */
 export function setupJobOf({ errands: jobs }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
   const ofKind = jobs.filter((job) => job.kind === kind);
   return ofKind.find(({ state }) => state !== "ended") ?? ofKind.at(-1);
 }
 
-/** What is said while an installation waits for others. */
+/** Shown while an installation waits for others. */
 export function waitingWords({ ahead }: Pick<AgentSetupJob, "ahead">): string {
   return ahead === 1
     ? "Waiting for another installation to finish."

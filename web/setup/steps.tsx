@@ -17,16 +17,7 @@ const looks = {
   later: { icon: CircleDashed, words: "later", className: "bg-well text-ink-faint" },
 } as const;
 
-/** One step of set-up: how far it is, in a sign and in words, and what can be done. */
-export function Step({
-  title,
-  state,
-  children,
-}: {
-  readonly title: string;
-  readonly state: StepState;
-  readonly children: ReactNode;
-}) {
+export function Step({ title, state, children }: Readonly<{ title: string; state: StepState; children: ReactNode }>) {
   const { icon: Icon, words, className } = looks[state];
   return (
     <li className="flex gap-3 px-4 py-4">
@@ -44,7 +35,6 @@ export function Step({
   );
 }
 
-/** Where the agent's program is; one that is missing is installed, or looked for elsewhere. */
 export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
   const { name, binary, version, isConfigured, installCommand } = agent;
   const configure = useConfigureAgent();
@@ -141,7 +131,7 @@ function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDo
   );
 }
 
-/** The agent's own log-in, in a terminal; skipped where a key stands for it. */
+/** The agent's own login, not needed with an API key. */
 export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; readonly onEnded: () => void }) {
   const { name, loginMethods, login, isConfigured, binary } = agent;
   const start = useStartSetupJob();
@@ -179,7 +169,7 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
   );
 }
 
-/** Whether requests that name no agent get this one. */
+/** Whether the agent is the default. */
 export function DefaultStep({ agent, all }: { readonly agent: AgentSetup; readonly all: readonly AgentSetup[] }) {
   const configure = useConfigureAgent();
   const { state, words } = standing(agent, all);

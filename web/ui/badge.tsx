@@ -9,13 +9,7 @@ const tones = {
   danger: "border-transparent bg-danger-soft text-danger",
 } as const;
 
-export function Badge({
-  tone = "plain",
-  children,
-}: {
-  readonly tone?: keyof typeof tones;
-  readonly children: ReactNode;
-}) {
+export function Badge({ tone = "plain", children }: Readonly<{ tone?: keyof typeof tones; children: ReactNode }>) {
   return (
     <span
       className={classNames(
@@ -37,12 +31,24 @@ const lampTones: Readonly<Record<LampTone, string>> = {
   failed: "border-transparent bg-danger",
 };
 
-/** A small door with a light behind it. Hidden from screen readers: words next to it say the same. */
+/** A small door with a light behind it. Hidden from screen readers: the text next to it says the same. */
 export function Lamp({ tone, className }: { readonly tone: LampTone; readonly className?: string }) {
   return (
     <span
       aria-hidden
       className={classNames("inline-block h-3 w-2.5 shrink-0 rounded-door border-[1.5px]", lampTones[tone], className)}
     />
+  );
+}
+
+/** The mark: a small door in a wall, with a light behind its keyhole. */
+export function Mark({ className }: { readonly className?: string }) {
+  return (
+    <svg aria-hidden viewBox="0 0 24 24" fill="none" className={className}>
+      <path d="M4.5 21.5V10a7.5 7.5 0 0 1 15 0v11.5" className="stroke-ink" strokeWidth="2" strokeLinecap="round" />
+      <path d="M1.5 21.5h21" className="stroke-ink" strokeWidth="2" strokeLinecap="round" />
+      <circle cx="12" cy="11.5" r="2" className="fill-lamp-fill" />
+      <path d="M12 13v4.5" className="stroke-lamp-fill" strokeWidth="2" strokeLinecap="round" />
+    </svg>
   );
 }

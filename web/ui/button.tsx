@@ -16,7 +16,7 @@ interface Look {
   readonly size?: keyof typeof sizes;
 }
 
-/** The classes of a button, for a link that looks like one. */
+/** For links that look like buttons. */
 export function buttonClass({ variant = "secondary", size = "md" }: Look = {}): string {
   return classNames(
     "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap select-none",
@@ -26,7 +26,7 @@ export function buttonClass({ variant = "secondary", size = "md" }: Look = {}): 
   );
 }
 
-/** A button; while `busy` it shows so and cannot be pressed again. */
+/** Disabled while `busy`. */
 export function Button({
   variant,
   size,
@@ -56,7 +56,7 @@ export function Button({
   );
 }
 
-/** A button that is only a sign; `label` is its name, and what is shown on hovering. */
+/** `label` is the accessible name and the tooltip. */
 export function IconButton({
   label,
   icon: Icon,

@@ -1,4 +1,3 @@
-/** Joins the classes that are there. */
 export function classNames(...names: readonly (string | false | null | undefined)[]): string {
   return names.filter((name) => typeof name === "string" && name !== "").join(" ");
 }

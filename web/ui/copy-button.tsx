@@ -4,18 +4,14 @@ import { Button, IconButton } from "./button.tsx";
 
 const shownMs = 1_500;
 
-/** Puts a text on the clipboard, and says that it did. With `children` it has words, else it is a sign named `label`. */
-export function CopyButton({
-  text,
-  label = "Copy",
-  children,
-  className,
-}: {
+/** Copies a text. Without `children` it is an icon named `label`. */
+export function CopyButton(props: {
   readonly text: string;
   readonly label?: string;
   readonly children?: string;
   readonly className?: string;
 }) {
+  const { text, label = "Copy", children, className } = props;
   const [state, setState] = useState<"ready" | "copied" | "failed">("ready");
   useEffect(() => {
     if (state === "ready") return;
@@ -36,7 +32,7 @@ export function CopyButton({
   );
 }
 
-/** Also where the clipboard's own interface is missing: it needs https, or localhost. */
+/** Works without the clipboard API too, which requires https or localhost. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -55,23 +51,14 @@ function copyThroughSelection(text: string): boolean {
   host.append(area);
   const before = document.activeElement;
   area.select();
-  // The one way to the clipboard on a plain-http address of another machine.
+  // The only way on plain http.
   const copied = document.execCommand("copy");
   area.remove();
   if (before instanceof HTMLElement) before.focus();
   return copied;
 }
 
-/** Something to copy: shown whole, selected with one click. */
-export function CopyField({
-  label,
-  text,
-  children,
-}: {
-  readonly label: string;
-  readonly text: string;
-  readonly children?: ReactNode;
-}) {
+export function CopyField({ label, text, children }: Readonly<{ label: string; text: string; children?: ReactNode }>) {
   return (
     <div className="flex min-w-0 flex-col gap-1">
       <span className="text-xs font-medium text-ink-soft">{label}</span>

@@ -6,26 +6,19 @@ import { classNames } from "./class-names.ts";
 import { Form } from "./field.tsx";
 import { ErrorNotice } from "./notice.tsx";
 
-/** A modal window. Escape closes it and, unless it `holds` something, a click outside. */
-export function Dialog({
-  onClose,
-  title,
-  description,
-  wide = false,
-  holds = false,
-  top,
-  children,
-}: {
+/** A modal dialog. Escape closes it and, unless it `holds` a draft, a click outside. */
+export function Dialog(props: {
   readonly onClose: () => void;
   readonly title: ReactNode;
   readonly description?: ReactNode;
-  /** Stays in sight while the content below it scrolls. */
+  /** Does not scroll with the content. */
   readonly top?: ReactNode;
   readonly wide?: boolean;
-  /** Whether something was written in it that a slip must not take away. */
+  /** Whether it has unsaved text. */
   readonly holds?: boolean;
   readonly children?: ReactNode;
 }) {
+  const { onClose, title, description, wide = false, holds = false, top, children } = props;
   return (
     <Radix.Root open onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
@@ -34,7 +27,7 @@ export function Dialog({
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
           onInteractOutside={(event) => holds && event.preventDefault()}
           onEscapeKeyDown={(event) => {
-            // In a terminal it is the program's key.
+            // In a terminal, Escape belongs to the program.
             if (event.target instanceof Element && event.target.closest(".xterm") !== null) event.preventDefault();
           }}
           className={classNames(
@@ -62,26 +55,17 @@ export function Dialog({
   );
 }
 
-/** Asks before something that cannot be undone. */
-export function ConfirmDialog({
-  onClose,
-  onConfirm,
-  title,
-  description,
-  confirm,
-  act,
-  children,
-}: {
+/** Asks before something irreversible. */
+export function ConfirmDialog(props: {
   readonly onClose: () => void;
   readonly onConfirm: () => void;
   readonly title: ReactNode;
   readonly description?: ReactNode;
-  /** What the button does, as a verb. */
   readonly confirm: string;
-  /** The request that the button sends. */
   readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly children?: ReactNode;
 }) {
+  const { onClose, onConfirm, title, description, confirm, act, children } = props;
   return (
     <Dialog onClose={onClose} title={title} description={description}>
       {children}
@@ -96,30 +80,20 @@ export function ConfirmDialog({
   );
 }
 
-/** Asks for what something new is to be. */
-export function FormDialog({
-  onClose,
-  onSubmit,
-  title,
-  description,
-  submit,
-  busy,
-  disabled,
-  error,
-  children,
-}: {
+/** A dialog with a form. */
+export function FormDialog(props: {
   readonly onClose: () => void;
   readonly onSubmit: () => void;
   readonly title: string;
   readonly description?: string;
-  /** What the button does, as a verb. */
   readonly submit: string;
   readonly busy: boolean;
   readonly disabled: boolean;
-  /** What is wrong that no field shows; null is nothing. */
+  /** Errors not shown at a field. */
   readonly error: unknown;
   readonly children: ReactNode;
 }) {
+  const { onClose, onSubmit, title, description, submit, busy, disabled, error, children } = props;
   return (
     <Dialog onClose={onClose} title={title} description={description}>
       <Form className="flex flex-col gap-4" onSubmit={onSubmit}>

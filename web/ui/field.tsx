@@ -8,7 +8,7 @@ const control =
 interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** What is wrong with it; read out with the field. */
+  /** Announced with the field. */
   readonly error?: string | undefined;
   readonly className?: string | undefined;
 }
@@ -33,7 +33,7 @@ export function Field({
   );
 }
 
-/** What is wrong with a field, and what it is for: named by its `aria-describedby` as `<id>-error` and `<id>-hint`. */
+/** Error and hint of a field, with the ids `<id>-error` and `<id>-hint`. */
 export function FieldNotes({ id, hint, error }: Pick<FieldProps, "hint" | "error"> & { readonly id: string }) {
   return (
     <>
@@ -51,7 +51,7 @@ export function FieldNotes({ id, hint, error }: Pick<FieldProps, "hint" | "error
   );
 }
 
-/** The attributes by which a field names its {@link FieldNotes}. */
+/** Attributes that connect a field to its {@link FieldNotes}. */
 export function described(id: string, { hint, error }: Pick<FieldProps, "hint" | "error">) {
   const names = [error !== undefined && `${id}-error`, hint !== undefined && `${id}-hint`].filter(
     (name) => name !== false,
@@ -96,7 +96,7 @@ export function SelectField({ label, hint, error, className, ...rest }: FieldPro
   );
 }
 
-/** One of a few, named by `label` without showing it: for filters in a row. */
+/** A select for a row of filters; its label is not visible. */
 export function SelectFilter({ label, className, ...rest }: ComponentProps<"select"> & { readonly label: string }) {
   return (
     <select
@@ -111,7 +111,6 @@ export function SelectFilter({ label, className, ...rest }: ComponentProps<"sele
   );
 }
 
-/** One of a set, each with what it means. */
 export function CheckField({
   label,
   hint,
@@ -131,18 +130,13 @@ export function CheckField({
   );
 }
 
-/** Some of a set, each with what it means. */
-export function CheckFields<Value extends string>({
-  legend,
-  options,
-  chosen,
-  onChange,
-}: {
+export function CheckFields<Value extends string>(props: {
   readonly legend: string;
   readonly options: readonly { readonly value: Value; readonly label: ReactNode; readonly hint: string }[];
   readonly chosen: readonly Value[];
   readonly onChange: (chosen: readonly Value[]) => void;
 }) {
+  const { legend, options, chosen, onChange } = props;
   return (
     <fieldset>
       <legend className="mb-1 text-xs font-medium text-ink-soft">{legend}</legend>
@@ -161,16 +155,8 @@ export function CheckFields<Value extends string>({
   );
 }
 
-/** The label of a control and what it is for, to the right of it. */
-export function SideLabel({
-  id,
-  label,
-  hint,
-}: {
-  readonly id: string;
-  readonly label: ReactNode;
-  readonly hint: ReactNode;
-}) {
+/** Submits without leaving the page. */
+export function SideLabel({ id, label, hint }: Readonly<{ id: string; label: ReactNode; hint: ReactNode }>) {
   return (
     <div className="min-w-0">
       <label htmlFor={id} className="text-sm font-medium">
@@ -181,7 +167,6 @@ export function SideLabel({
   );
 }
 
-/** A form that stays on its page. */
 export function Form({
   onSubmit,
   ...rest
@@ -197,7 +182,7 @@ export function Form({
   );
 }
 
-/** What is searched for, named by `label` without showing it beside. Escape leaves it once it is empty. */
+/** A search input whose label is not visible. Escape leaves it when empty. */
 export function SearchField({
   label,
   typed,
@@ -228,7 +213,7 @@ export function SearchField({
   );
 }
 
-/** `value`, once it has stayed the same for a while. */
+/** `value`, once it has stayed the same for `delayMs`. */
 export function useSettled(value: string, delayMs: number): string {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -10,15 +10,12 @@ const tones = {
   danger: "border-danger/30 bg-danger-soft text-danger",
 } as const;
 
-export function Notice({
-  tone = "info",
-  icon: Icon = Info,
-  children,
-}: {
+export function Notice(props: {
   readonly tone?: keyof typeof tones;
   readonly icon?: LucideIcon;
   readonly children: ReactNode;
 }) {
+  const { tone = "info", icon: Icon = Info, children } = props;
   return (
     <div className={classNames("flex items-start gap-2.5 rounded-lg border px-3 py-2 text-sm", tones[tone])}>
       <Icon aria-hidden className="mt-0.5 size-4 shrink-0" />
@@ -27,7 +24,6 @@ export function Notice({
   );
 }
 
-/** What went wrong, read out as it appears, with another try where one makes sense. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
   return (
     <div role="alert">
@@ -47,13 +43,13 @@ export function ErrorNotice({ error, onRetry }: { readonly error: unknown; reado
   );
 }
 
-/** What stands between backticks is for a terminal, and looks like it. */
+/** Text in backticks is shown as code. */
 function WithCommands({ text }: { readonly text: string }) {
   return text.split("`").map((part, index, parts) => {
     const isCommand = index % 2 === 1 && index < parts.length - 1;
     if (!isCommand) return index % 2 === 1 ? `\`${part}` : part;
     return (
-      // The parts of a sentence never change their places.
+      // The parts of a sentence do not move.
       <code key={index} className="font-mono text-xs">
         {part}
       </code>
@@ -61,7 +57,6 @@ function WithCommands({ text }: { readonly text: string }) {
   });
 }
 
-/** In the place of a list that has nothing in it. */
 export function EmptyState({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="flex flex-col items-center gap-2 px-4 py-12 text-center">
@@ -72,7 +67,6 @@ export function EmptyState({ title, children }: { readonly title: string; readon
   );
 }
 
-/** In the place of a page while its code is on its way. */
 export function LoadingPage() {
   return (
     <div className="mx-auto w-full max-w-5xl px-4 pt-5 sm:px-8 sm:pt-8">
@@ -82,7 +76,6 @@ export function LoadingPage() {
   );
 }
 
-/** While the first answer is on its way. */
 export function LoadingRows({ label, rows = 4 }: { readonly label: string; readonly rows?: number }) {
   return (
     <div role="status" aria-label={label} className="flex flex-col gap-2">
@@ -93,16 +86,16 @@ export function LoadingRows({ label, rows = 4 }: { readonly label: string; reado
   );
 }
 
-/** While the first answer is on its way, and what went wrong with it. */
-export function QueryState({
-  query: { isPending, error, refetch },
-  label,
-  rows,
-}: {
+export function QueryState(props: {
   readonly query: { readonly isPending: boolean; readonly error: Error | null; readonly refetch: () => unknown };
   readonly label: string;
   readonly rows?: number;
 }) {
+  const {
+    query: { isPending, error, refetch },
+    label,
+    rows,
+  } = props;
   return (
     <>
       {isPending && <LoadingRows label={label} {...(rows === undefined ? {} : { rows })} />}

@@ -1,25 +1,18 @@
 import { ArrowLeft } from "lucide-react";
-import { type ReactNode, useEffect, useSyncExternalStore } from "react";
+import { type ReactNode, type Ref, useEffect, useSyncExternalStore } from "react";
 import { Link } from "react-router";
 
-/** A page's frame: a heading, what can be done, and its content in a column that reads well. */
-export function Page({
-  back,
-  title,
-  description,
-  actions,
-  narrow = false,
-  children,
-}: {
-  /** The way to where the page belongs. */
+/** A page's heading, actions and content. */
+export function Page(props: {
   readonly back?: ReactNode;
   readonly title: string;
   readonly description?: ReactNode;
   readonly actions?: ReactNode;
-  /** For forms: lines as wide as they are filled in. */
+  /** For forms. */
   readonly narrow?: boolean;
   readonly children: ReactNode;
 }) {
+  const { back, title, description, actions, narrow = false, children } = props;
   usePageTitle(title);
   return (
     <div className="mx-auto w-full max-w-5xl px-4 pt-5 pb-16 sm:px-8 sm:pt-8">
@@ -40,17 +33,13 @@ export function Page({
   );
 }
 
-export function Section({
-  title,
-  description,
-  actions,
-  children,
-}: {
+export function Section(props: {
   readonly title: string;
   readonly description?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }) {
+  const { title, description, actions, children } = props;
   return (
     <section aria-label={title} className="mb-8">
       <div className="mb-2 flex flex-wrap items-end justify-between gap-2">
@@ -68,7 +57,7 @@ export function Section({
 const titleEvent = new EventTarget();
 let currentTitle = "";
 
-/** The document's title is the page's, preceded by how many sessions wait for a person (see `app/attention.ts`). */
+/** Sets the document's title (see `app/attention.ts`). */
 export function usePageTitle(title: string): void {
   useEffect(() => {
     currentTitle = title;
@@ -85,10 +74,9 @@ export function onPageTitle(listener: () => void): () => void {
   return () => titleEvent.removeEventListener("change", listener);
 }
 
-/** Below it there is no room for two things side by side. */
+/** Narrower windows have no room for two panes. */
 const query = "(max-width: 767px)";
 
-/** Whether the page is as narrow as a phone's. */
 export function useNarrow(): boolean {
   return useSyncExternalStore(
     (listener) => {
@@ -100,7 +88,6 @@ export function useNarrow(): boolean {
   );
 }
 
-/** From a page to the list that it belongs to. */
 export function BackLink({ to, label }: { readonly to: string; readonly label: string }) {
   return (
     <p className="mb-2 text-xs">
@@ -111,5 +98,21 @@ export function BackLink({ to, label }: { readonly to: string; readonly label: s
         <ArrowLeft aria-hidden className="size-3.5" /> {label}
       </Link>
     </p>
+  );
+}
+
+/** A region that scrolls, also with keys. */
+export function Scrollable(props: {
+  readonly label: string;
+  readonly role?: "region" | "log";
+  readonly className: string;
+  readonly ref?: Ref<HTMLDivElement>;
+  readonly children: ReactNode;
+}) {
+  const { label, role = "region", className, ref, children } = props;
+  return (
+    <div ref={ref} role={role} aria-label={label} tabIndex={0} className={className}>
+      {children}
+    </div>
   );
 }

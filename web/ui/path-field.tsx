@@ -11,26 +11,19 @@ interface Suggestion {
 
 const maxShown = 12;
 
-/** An absolute path of a directory on the gateway's machine, completed while it is typed. */
-export function PathField({
-  label,
-  value,
-  onChange,
-  known = [],
-  hint,
-  error,
-  ...rest
-}: {
+/** A directory on the gateway's machine, completed while typing. */
+export function PathField(props: {
   readonly label: string;
   readonly value: string;
   readonly onChange: (path: string) => void;
-  /** Offered before anything is typed. */
+  /** Suggested before typing. */
   readonly known?: readonly string[];
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
   readonly required?: boolean;
   readonly autoFocus?: boolean;
 }) {
+  const { label, value, onChange, known = [], hint, error, ...rest } = props;
   const id = useId();
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(-1);
@@ -99,7 +92,7 @@ export function PathField({
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === at}
-              // The field keeps the focus.
+              // Keeps the focus in the field.
               onMouseDown={(event) => event.preventDefault()}
               onClick={() => take(path)}
               className={classNames(
@@ -121,16 +114,13 @@ export function PathField({
   );
 }
 
-/** What is known and fits comes first, then what lies on the disk. */
-function suggest({
-  value,
-  known,
-  completed,
-}: {
+/** Known paths first, then directories on disk. */
+function suggest(props: {
   readonly value: string;
   readonly known: readonly string[];
   readonly completed: readonly Suggestion[];
 }): readonly Suggestion[] {
+  const { value, known, completed } = props;
   const words = value.toLowerCase();
   const familiar = known.filter((path) => path !== value && path.toLowerCase().includes(words));
   const repositories = new Set(completed.filter(({ isRepository }) => isRepository).map(({ path }) => path));

@@ -1,10 +1,10 @@
 import { useMemo } from "react";
 import { encode } from "uqr";
 
-/** Modules of free room around a code, as the standard wants it. @see ISO/IEC 18004 section 5.3.8 */
+/** Quiet zone around a code, in modules (ISO/IEC 18004, 5.3.8). */
 const quietModules = 4;
 
-/** A text to be read by a phone's camera: dark on light in either appearance, as cameras expect it. */
+/** Dark on light in both themes, as cameras expect. */
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { size, path } = useMemo(() => {
     const { data, size: modules } = encode(text, { ecc: "M", border: quietModules });

@@ -4,16 +4,13 @@ import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 
 /** A list of rows with hairlines between them. */
-export function Rows({
-  children,
-  label,
-  bare = false,
-}: {
+export function Rows(props: {
   readonly children: ReactNode;
   readonly label: string;
-  /** Without a frame: it is part of a longer list that has one. */
+  /** Without a frame, as part of a longer list. */
   readonly bare?: boolean;
 }) {
+  const { children, label, bare = false } = props;
   return (
     <ul
       aria-label={label}
@@ -24,18 +21,13 @@ export function Rows({
   );
 }
 
-/** A thing in a list: what it is, small facts about it with their names, and what can be done with it. */
-export function RecordRow({
-  icon: Icon,
-  facts,
-  actions,
-  children,
-}: {
+export function RecordRow(props: {
   readonly icon?: LucideIcon;
   readonly facts: readonly (readonly [string, ReactNode])[];
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }) {
+  const { icon: Icon, facts, actions, children } = props;
   return (
     <li className="flex flex-col gap-x-4 gap-y-2 px-4 py-3 sm:flex-row sm:items-center">
       {Icon !== undefined && <Icon aria-hidden className="hidden size-4 shrink-0 text-ink-faint sm:block" />}
@@ -57,19 +49,15 @@ export function RecordRow({
   );
 }
 
-/** Things under the days on which they happened, in the order in which they come. */
-export function DayRows<One>({
-  things,
-  atOf,
-  stale,
-  renderRow,
-}: {
+/** Rows grouped by day. */
+export function DayRows<One>(props: {
   readonly things: readonly One[];
   readonly atOf: (thing: One) => string;
-  /** They are those of what was asked before, while others are on their way. */
+  /** The rows of the previous query, while others load. */
   readonly stale: boolean;
   readonly renderRow: (thing: One) => ReactNode;
 }) {
+  const { things, atOf, stale, renderRow } = props;
   return (
     <div className={classNames("flex flex-col gap-5", stale && "opacity-60")}>
       {byDay(things, atOf).map(({ day, things: ofDay }) => (
@@ -87,7 +75,6 @@ interface Day<One> {
   readonly things: readonly One[];
 }
 
-/** Things that come in the order of their time, day by day. */
 export function byDay<One>(things: readonly One[], atOf: (thing: One) => string): readonly Day<One>[] {
   const nowMs = Date.now();
   return [...Map.groupBy(things, (thing) => dayWords(atOf(thing), nowMs))].map(([day, ofDay]) => ({
@@ -96,7 +83,7 @@ export function byDay<One>(things: readonly One[], atOf: (thing: One) => string)
   }));
 }
 
-/** The day of a time as a heading: today and yesterday by name. */
+/** A day as a heading: today and yesterday by name. */
 export function dayWords(at: string, nowMs: number): string {
   const day = new Date(at);
   const daysAgo = Math.round((startOfDay(new Date(nowMs)) - startOfDay(day)) / 86_400_000);
@@ -109,7 +96,7 @@ function startOfDay(time: Date): number {
   return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
 }
 
-/** Asks for the next page when its place comes into view. */
+/** Loads the next page when it becomes visible. */
 export function NextPage({
   label,
   has,
@@ -127,7 +114,7 @@ export function NextPage({
     next.current = onNext;
   });
   useEffect(() => {
-    // Observed again after each page: its place may still be in view, and a page may have been cancelled by a newer event.
+    // Observed again after each page: it may still be visible, and a newer event may have cancelled a page.
     if (!has || busy || place.current === null) return;
     const observer = new IntersectionObserver(
       (entries) => {

@@ -1,9 +1,9 @@
 import type { Activity, SessionSummary } from "../../src/wire/coding.ts";
+import type { SessionEvent } from "../../src/wire/events.ts";
 
-/** What a lamp shows: lit while the agent works, amber while it waits for a person, hollow when it is at rest or gone. */
+/** The look of a lamp: lit while working, amber while it needs the user, hollow at rest. */
 export type LampTone = "working" | "needs-you" | "idle" | "ended" | "failed" | "limited";
 
-/** A session's state in short, and how its lamp looks. */
 export interface SessionState {
   readonly tone: LampTone;
   readonly words: string;
@@ -31,17 +31,17 @@ export function sessionState({ status, activity, owner, closedAt, turnFailure }:
   return status === "initializing" ? byActivity.starting : { tone: "idle", words: "Running" };
 }
 
-/** Whether the agent has a process now. */
+/** Whether the agent has a process. */
 export function isLive({ status }: Pick<SessionSummary, "status">): boolean {
   return status === "initializing" || status === "running";
 }
 
-/** Whether it continues only when a person acts. */
+/** Whether it waits for the user. */
 export function needsYou(session: Known): boolean {
   return isLive(session) && sessionState(session).tone === "needs-you";
 }
 
-/** What to call a session that has no title yet. */
+/** Falls back for sessions without a title. */
 export function sessionTitle({ title }: Pick<SessionSummary, "title">): string {
   return title === null || title.trim() === "" ? "Untitled session" : title;
 }
@@ -53,18 +53,39 @@ const agentNames: Readonly<Record<string, string>> = {
   opencode: "OpenCode",
 };
 
-/** An agent's name as its makers write it. */
 export function agentName(agent: string): string {
   return agentNames[agent] ?? agent;
 }
 
-/** The directory of a session's project: of one in a worktree, that of the repository that it belongs to. */
+/** The project's directory: of a worktree, that of its repository. */
 export function projectOf({ dir, worktree }: Pick<SessionSummary, "dir" | "worktree">): string {
   return worktree?.repository ?? dir;
 }
 
-/** A path with its end kept: `~` is not known here, so the last two parts say where it is. */
+/** The last two parts of a path. */
 export function shortPath(path: string): string {
   const parts = path.split("/").filter((part) => part !== "");
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+}
+
+/** The notification for an event; null for none. */
+export function noteworthy(event: SessionEvent): string | null {
+  const agent = agentName(event.agent);
+  switch (event.kind) {
+    case "session.activity":
+      if (event.activity === "needs_permission") return `${agent} asks for permission`;
+      if (event.activity === "needs_answer") return `${agent} has a question`;
+      if (event.activity === "needs_attention") return `${agent} needs your attention`;
+      if (event.activity === "needs_login") return `${agent} needs a log-in`;
+      return null;
+    case "session.turn_ended":
+      return `${agent} has finished`;
+    case "session.exited":
+      return event.status === "failed" ? `${agent} has failed` : null;
+    case "session.created":
+    case "session.status":
+    case "session.permission_asked":
+    case "session.closed":
+      return null;
+  }
 }

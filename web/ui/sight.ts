@@ -2,9 +2,9 @@ import { type RefObject, useCallback, useLayoutEffect, useRef, useState } from "
 import { flushSync } from "react-dom";
 import { useLocation } from "react-router";
 
-/** What is rendered beyond the edges of what is in sight, so that scrolling meets no gap. */
+/** Rendered above and below the viewport, so that scrolling shows no gaps. */
 const beyondPx = 900;
-/** Lists whose place is remembered, for the way back to them. */
+/** Lists whose scroll position is stored. */
 const maxPlaces = 30;
 
 interface Place {
@@ -12,10 +12,10 @@ interface Place {
   readonly heights: ReadonlyMap<number, number>;
 }
 
-/** Where a list stood when its page was left, by its entry in the browser's history. */
+/** Scroll positions by history entry. */
 const places = new Map<string, Place>();
 
-/** The parts of a long list that are in the page, and how high the rest is. */
+/** The rendered parts, and the height of the rest. */
 interface Range {
   readonly first: number;
   readonly last: number;
@@ -23,21 +23,15 @@ interface Range {
   readonly belowPx: number;
 }
 
-/**
- * Finds which parts of a long list are in sight, so that only these are rendered, each as an element with `data-part`. On the way back
- * to it, the list stands where it was. The page's `main` scrolls it.
- */
-export function useSight({
-  parts,
-  partPx,
-  lastPx,
-}: {
+/** Renders only the parts of a long list near the viewport, each an element with `data-part`. Going back restores the position. The page's `main` scrolls. */
+export function useSight(props: {
   readonly parts: number;
-  /** How high a part is about, before it was seen. */
+  /** Estimated height of a part. */
   readonly partPx: number;
-  /** The same of the last one. */
+  /** That of the last part. */
   readonly lastPx: number;
 }): Range & { readonly list: RefObject<HTMLDivElement | null> } {
+  const { parts, partPx, lastPx } = props;
   const { key } = useLocation();
   const list = useRef<HTMLDivElement>(null);
   const [kept] = useState(() => places.get(key));
@@ -80,7 +74,7 @@ export function useSight({
     if (!restored.current) scroller.scrollTop = topPx.current;
     restored.current = true;
     look();
-    // At once: until a later render a key could move the focus into a part that this look takes out, and it would be lost.
+    // Synchronously: before a later render, a key could move the focus into a part that is about to unmount.
     const lookNow = (): void => flushSync(look);
     const onScroll = (): void => {
       topPx.current = scroller.scrollTop;

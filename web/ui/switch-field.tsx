@@ -2,20 +2,14 @@ import { Switch as RadixSwitch } from "radix-ui";
 import { type ReactNode, useId } from "react";
 import { SideLabel } from "./field.tsx";
 
-/** On or off, at once. */
-export function SwitchField({
-  label,
-  hint,
-  checked,
-  onChange,
-  disabled = false,
-}: {
+export function SwitchField(props: {
   readonly label: string;
   readonly hint?: ReactNode;
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;
   readonly disabled?: boolean;
 }) {
+  const { label, hint, checked, onChange, disabled = false } = props;
   const id = useId();
   return (
     <div className="flex items-start gap-3">

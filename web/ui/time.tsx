@@ -4,7 +4,7 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-/** How long ago, in few letters: `now`, `4 min ago`, `3 h ago`, `2 d ago`, then the date. */
+/** `now`, `4 min ago`, `3 h ago`, `2 d ago`, then the date. */
 export function ago(at: string, nowMs: number): string {
   const time = Date.parse(at);
   if (Number.isNaN(time)) return "";
@@ -21,7 +21,7 @@ export function ago(at: string, nowMs: number): string {
   });
 }
 
-/** The time of day; of another day with its date, and of another year with that too. */
+/** The time, with the date of another day and the year of another year. */
 export function timeWords(at: string, nowMs: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return at;
@@ -43,7 +43,7 @@ export function exactTime(at: string): string {
     : time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** The date alone, for what ends some day. */
+/** The date without the time. */
 export function shortDate(at: string): string {
   const time = new Date(at);
   return Number.isNaN(time.getTime()) ? at : time.toLocaleDateString(undefined, { dateStyle: "medium" });
@@ -51,7 +51,6 @@ export function shortDate(at: string): string {
 
 const tickMs = 30_000;
 
-/** How long ago something was, kept current. */
 export function RelativeTime({ at, className }: { readonly at: string; readonly className?: string }) {
   const nowMs = useSyncExternalStore(subscribe, () => clock.nowMs);
   return (
@@ -61,7 +60,6 @@ export function RelativeTime({ at, className }: { readonly at: string; readonly 
   );
 }
 
-/** One timer for all of them. */
 const clock = { nowMs: Date.now(), listeners: new Set<() => void>(), timer: 0 };
 
 function subscribe(listener: () => void): () => void {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { sessionStatusSchema } from "../../src/wire/coding.ts";
-import { formatAsked, parseAsked } from "./session-filters.ts";
+import { formatAsked, parseAsked } from "./session-search.tsx";
 
 test("what an address asks for, it asks for again when it is written anew", () => {
   const word = fc.string({ maxLength: 20 });

@@ -1,24 +1,91 @@
-import { PlugZap, Unplug } from "lucide-react";
+import { AArrowDown, AArrowUp, Accessibility, Eye, Maximize2, PlugZap, Search, Unplug } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link } from "react-router";
 import { useConnected } from "../api/live-events.ts";
-import { Button, buttonClass } from "../ui/button.tsx";
+import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
+import { Lamp } from "../ui/badge.tsx";
+import { Button, buttonClass, IconButton } from "../ui/button.tsx";
+import type { LampTone } from "../ui/session-state.ts";
 import type { ConnectionState } from "./terminal-protocol.ts";
 
-/** Over the terminal's upper end, where the oldest lines are: what is wrong with the connection, and what went nowhere. */
-export function TerminalNotice({
-  state,
-  showsEnd,
-  refused,
-  onRetry,
-}: {
+export function TerminalBar(props: {
   readonly state: ConnectionState;
-  /** False where the page itself says that the agent has ended. */
+  readonly size: { readonly cols: number; readonly rows: number } | null;
+  readonly onFind: () => void;
+  readonly onTakeSize: () => void;
+}) {
+  const { state, size, onFind, onTakeSize } = props;
+  const { terminalFontPx, terminalScreenReader: screenReader } = usePreferences();
+  const { tone, words } = standing(state);
+  const viewers = state.kind === "live" ? state.viewers : null;
+  const others = viewers === null ? 0 : viewers.drivers + viewers.observers - 1;
+  const canTakeSize = state.kind === "live" && state.mode === "drive" && viewers?.sizer === false;
+  const font = (by: number): void => {
+    const px = Math.min(terminalFontRange.max, Math.max(terminalFontRange.min, terminalFontPx + by));
+    changePreferences({ terminalFontPx: px });
+  };
+  return (
+    <div className="flex h-9 shrink-0 items-center gap-2 border-b border-line bg-panel pr-1 pl-3 text-xs text-ink-soft pointer-coarse:h-11">
+      <Lamp tone={tone} className="animate-none" />
+      <span role="status" className="truncate">
+        {words}
+      </span>
+      {others > 0 && (
+        <span className="inline-flex items-center gap-1 text-ink-faint" title={watching(others)}>
+          <Eye aria-hidden className="size-3.5" />
+          <span className="sr-only">{watching(others)}</span>
+          <span aria-hidden>{others}</span>
+        </span>
+      )}
+      <span className="ml-auto hidden font-mono text-2xs text-ink-faint sm:inline">
+        {size !== null && `${size.cols}×${size.rows}`}
+      </span>
+      <div className="flex items-center max-sm:ml-auto">
+        {canTakeSize && <IconButton label="Fit terminal to this window" icon={Maximize2} onClick={onTakeSize} />}
+        <IconButton label="Search the terminal (Ctrl+F)" icon={Search} onClick={onFind} />
+        <IconButton label="Decrease font size" icon={AArrowDown} onClick={() => font(-1)} />
+        <IconButton label="Increase font size" icon={AArrowUp} onClick={() => font(1)} />
+        <IconButton
+          label="Text for screen readers"
+          icon={Accessibility}
+          aria-pressed={screenReader}
+          className={screenReader ? "bg-accent-soft text-accent" : "max-sm:hidden"}
+          onClick={() => changePreferences({ terminalScreenReader: !screenReader })}
+        />
+      </div>
+    </div>
+  );
+}
+
+function watching(others: number): string {
+  return others === 1 ? "1 other viewer" : `${others} other viewers`;
+}
+
+function standing(state: ConnectionState): { readonly tone: LampTone; readonly words: string } {
+  switch (state.kind) {
+    case "connecting":
+      return { tone: "idle", words: state.again ? "Reconnecting…" : "Connecting…" };
+    case "live":
+      return { tone: "working", words: state.mode === "drive" ? "Live" : "Live, view only" };
+    case "waiting":
+      return { tone: "limited", words: "Not connected" };
+    case "ended":
+      return { tone: "ended", words: "Ended" };
+    case "stopped":
+      return { tone: "failed", words: "Not connected" };
+  }
+}
+
+/** Over the top of the terminal, where the oldest lines are: connection trouble and discarded input. */
+export function TerminalNotice(props: {
+  readonly state: ConnectionState;
+  /** False where the page shows how the agent ended. */
   readonly showsEnd: boolean;
   readonly refused: boolean;
   readonly onRetry: () => void;
 }) {
-  // While the gateway cannot be reached at all, the note above the page says so.
+  const { state, showsEnd, refused, onRetry } = props;
+  // An unreachable gateway is reported above the page.
   const connected = useConnected();
   const waits = state.kind === "waiting" && connected;
   const words = (state.kind === "ended" && !showsEnd) || (state.kind === "waiting" && !waits) ? null : wordsOf(state);
@@ -54,7 +121,7 @@ export function TerminalNotice({
   );
 }
 
-/** Whole seconds until the next attempt. Not read out: the words beside it are. */
+/** Seconds until the next attempt. Hidden from screen readers. */
 function Countdown({ to }: { readonly to: number }) {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -92,7 +159,7 @@ function wordsOf(state: ConnectionState): string | null {
   }
 }
 
-/** How an agent ends that a close, a Ctrl-C or a hang-up has asked to: 128 + SIGHUP, SIGINT, SIGTERM. */
+/** Exit codes of an agent that was asked to stop: 128 + SIGHUP, SIGINT, SIGTERM. */
 const stoppedCodes: ReadonlySet<number> = new Set([129, 130, 143]);
 
 function endWords({ exitCode, signal }: { readonly exitCode: number | null; readonly signal: string | null }): string {

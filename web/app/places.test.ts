@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { matchesWords } from "./match-words.ts";
+import { matchesWords } from "./places.ts";
 
 test.each([
   ["Fix the log-in on Safari", "safari fix", true],

@@ -2,8 +2,8 @@ import { QueryClient } from "@tanstack/react-query";
 import { describe, expect, test } from "vitest";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import { afterEvent, patchLists } from "./live-events.ts";
 import { queryKeys } from "./query.ts";
-import { afterEvent, patchLists } from "./session-cache.ts";
 import { noFilters, type SessionPage } from "./sessions.ts";
 
 const session: SessionSummary = {

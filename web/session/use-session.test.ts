@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Turn } from "../../src/wire/turn.ts";
-import { hasOlder, noTurns, withTurns } from "./turn-store.ts";
+import { hasOlder, noTurns, withTurns } from "./use-session.ts";
 
 function turn(index: number, text = `turn ${index}`): Turn {
   const role = index % 2 === 0 ? "user" : "assistant";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { previewWords } from "./deletion-words.ts";
+import { previewWords } from "./delete-log-dialog.tsx";
 
 test("what goes and what stays is said in numbers; what is none is not said", () => {
   const removed = { episode: true, facts: 3, statements: 1, entities: 0 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMemoryAsked } from "./memory-asked.ts";
+import { parseMemoryAsked } from "./memory-lists.tsx";
 
 test("an address asks for words and for some of the entries; what it says wrongly is left out", () => {
   expect(parseMemoryAsked(new URLSearchParams("q=%20time%20out%20&source=api&status=failed&sessionId=s-1"))).toEqual({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { clockWords, momentAt, offsetOf, timelineOf } from "./timeline.ts";
+import { clockWords, momentAt, offsetOf, timelineOf } from "./playback-tab.tsx";
 
 const terminal = (beginsAt: string, endsAt: string) => ({
   terminalId: beginsAt,

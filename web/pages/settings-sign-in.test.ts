@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopback } from "./sign-in-link-view.tsx";
+import { isLoopback } from "./settings-sign-in.tsx";
 
 test.each([
   ["http://localhost:7177/sign-in#x", true],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { markedPieces } from "./marked-text.tsx";
+import { markedPieces } from "./entry-row.tsx";
 
 function marked(text: string, query: string): readonly string[] {
   return markedPieces(text, query).flatMap((piece) => (piece.marked ? [piece.text] : []));

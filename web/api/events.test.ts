@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createEventStreamParser, type StreamedMessage } from "./event-stream.ts";
+import { createEventStreamParser, type StreamedMessage } from "./events.ts";
 
 function parse(...chunks: readonly string[]): readonly StreamedMessage[] {
   const messages: StreamedMessage[] = [];
