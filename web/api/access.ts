@@ -1,4 +1,4 @@
-import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { z } from "zod";
 import { createdTokenSchema, type Scope, tokenSchema } from "../../src/wire/access.ts";
 import {
@@ -12,24 +12,21 @@ import {
 import { type AddClientInput, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../../src/wire/oauth.ts";
 import { signInLinkSchema } from "../../src/wire/sign-in.ts";
 import { callApi } from "./client.ts";
-import { queryKeys, useAct, useRemove } from "./query.ts";
+import { queryKeys, useAct, useChange, useRead, useRemove } from "./query.ts";
 
-const accountsSchema = z.object({ accounts: z.array(accountSchema) });
+const accountsSchema = z.object({ accounts: z.array(accountSchema) }).transform(({ accounts }) => accounts);
 
 export function useAccounts() {
-  return useQuery({
-    queryKey: queryKeys.accounts,
-    queryFn: async ({ signal }) => (await callApi("/api/accounts", accountsSchema, { signal })).accounts,
-  });
+  return useRead(queryKeys.accounts, "/api/accounts", { answer: accountsSchema });
 }
 
 export function useAddAccount() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.accounts }),
-    gcTime: 0, // its sign-in link is in the answer
-  });
+  // Its sign-in link is in the answer.
+  return useChange(
+    queryKeys.accounts,
+    (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
+    { gcTime: 0 },
+  );
 }
 
 export function useCreateAccountLink() {
@@ -44,14 +41,11 @@ export function useRemoveAccount() {
   return useRemove("/api/accounts", queryKeys.accounts);
 }
 
-const appsSchema = z.object({ apps: z.array(connectedAppSchema) });
-const clientsSchema = z.object({ clients: z.array(oauthClientSchema) });
+const appsSchema = z.object({ apps: z.array(connectedAppSchema) }).transform(({ apps }) => apps);
+const clientsSchema = z.object({ clients: z.array(oauthClientSchema) }).transform(({ clients }) => clients);
 
 export function useApps() {
-  return useQuery({
-    queryKey: queryKeys.apps,
-    queryFn: async ({ signal }) => (await callApi("/api/oauth/apps", appsSchema, { signal })).apps,
-  });
+  return useRead(queryKeys.apps, "/api/oauth/apps", { answer: appsSchema });
 }
 
 export function useDisconnectApp() {
@@ -59,26 +53,23 @@ export function useDisconnectApp() {
 }
 
 export function useClients() {
-  return useQuery({
-    queryKey: queryKeys.clients,
-    queryFn: async ({ signal }) => (await callApi("/api/oauth/clients", clientsSchema, { signal })).clients,
-  });
+  return useRead(queryKeys.clients, "/api/oauth/clients", { answer: clientsSchema });
 }
 
 export function useAddClient() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (body: AddClientInput) => callApi("/api/oauth/clients", addedClientSchema, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.clients }),
-    gcTime: 0, // its secret is in the answer: not kept longer than it is shown
-  });
+  // Its secret is in the answer: not kept longer than it is shown.
+  return useChange(
+    queryKeys.clients,
+    (body: AddClientInput) => callApi("/api/oauth/clients", addedClientSchema, { body }),
+    { gcTime: 0 },
+  );
 }
 
 export function useRemoveClient() {
   return useRemove("/api/oauth/clients", queryKeys.clients, queryKeys.apps);
 }
 
-const tokensSchema = z.object({ tokens: z.array(tokenSchema) });
+const tokensSchema = z.object({ tokens: z.array(tokenSchema) }).transform(({ tokens }) => tokens);
 
 interface NewToken {
   readonly name: string;
@@ -88,18 +79,13 @@ interface NewToken {
 }
 
 export function useTokens() {
-  return useQuery({
-    queryKey: queryKeys.tokens,
-    queryFn: async ({ signal }) => (await callApi("/api/tokens", tokensSchema, { signal })).tokens,
-  });
+  return useRead(queryKeys.tokens, "/api/tokens", { answer: tokensSchema });
 }
 
 export function useCreateToken() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (body: NewToken) => callApi("/api/tokens", createdTokenSchema, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.tokens }),
-    gcTime: 0, // the token itself is in the answer: not kept longer than it is shown
+  // The token itself is in the answer: not kept longer than it is shown.
+  return useChange(queryKeys.tokens, (body: NewToken) => callApi("/api/tokens", createdTokenSchema, { body }), {
+    gcTime: 0,
   });
 }
 

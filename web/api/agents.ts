@@ -8,7 +8,7 @@ import {
 import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { callApi, callTool, sendApi } from "./client.ts";
-import { queryKeys, useAct, useRemove } from "./query.ts";
+import { queryKeys, useAct, useChange, useRemove } from "./query.ts";
 
 /** While a job runs, its end shows up soon even on a page without its terminal. */
 const runningMs = 2_000;
@@ -32,12 +32,9 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
 }
 
 export function useConfigureAgent() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: ({ name, ...body }: ConfigureAgentInput & { readonly name: string }) =>
-      sendApi(`/api/agents/${encodeURIComponent(name)}`, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
-  });
+  return useChange(queryKeys.agents, ({ name, ...body }: ConfigureAgentInput & { readonly name: string }) =>
+    sendApi(`/api/agents/${encodeURIComponent(name)}`, { body }),
+  );
 }
 
 export function useRemoveAgent() {
@@ -46,15 +43,12 @@ export function useRemoveAgent() {
 
 /** Starts an agent's own login or its installation in a terminal. */
 export function useStartSetupJob() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: ({ name, kind, method }: SetupJobRequest) =>
-      callApi(jobPath(name, kind), agentTerminalSchema, {
-        method: "POST",
-        ...(method === undefined ? {} : { body: { method } }),
-      }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.agentSetups }),
-  });
+  return useChange(queryKeys.agentSetups, ({ name, kind, method }: SetupJobRequest) =>
+    callApi(jobPath(name, kind), agentTerminalSchema, {
+      method: "POST",
+      ...(method === undefined ? {} : { body: { method } }),
+    }),
+  );
 }
 
 interface SetupJobRequest {

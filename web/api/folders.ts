@@ -1,46 +1,31 @@
-import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { z } from "zod";
 import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
 import { branchesSchema, completedPathsSchema, sessionDirsSchema } from "../../src/wire/changes.ts";
 import { callApi, sendApi } from "./client.ts";
-import { queryKeys, useAct } from "./query.ts";
+import { queryKeys, useChange, useRead } from "./query.ts";
 
-const foldersSchema = z.object({ folders: z.array(folderSchema) });
+const foldersSchema = z.object({ folders: z.array(folderSchema) }).transform(({ folders }) => folders);
 
 export function useFolders({ enabled = true } = {}) {
-  return useQuery({
-    queryKey: queryKeys.folders,
-    enabled,
-    queryFn: async ({ signal }) => (await callApi("/api/folders", foldersSchema, { signal })).folders,
-    staleTime: 15_000,
-  });
+  return useRead(queryKeys.folders, "/api/folders", { answer: foldersSchema, enabled, staleTime: 15_000 });
 }
 
 /** Registers a folder, or changes its scopes. */
 export function useAddFolder() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (body: { readonly path: string; readonly scopes: readonly FolderScope[] }) =>
-      callApi("/api/folders", folderSchema, { body }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
-  });
+  return useChange(queryKeys.folders, (body: { readonly path: string; readonly scopes: readonly FolderScope[] }) =>
+    callApi("/api/folders", folderSchema, { body }),
+  );
 }
 
 export function useRemoveFolder() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (path: string) => sendApi("/api/folders", { method: "DELETE", query: { path } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.folders }),
-  });
+  return useChange(queryKeys.folders, (path: string) => sendApi("/api/folders", { method: "DELETE", query: { path } }));
 }
 
+const dirsSchema = sessionDirsSchema.transform(({ dirs }) => dirs);
+
 export function useSessionDirs() {
-  return useQuery({
-    queryKey: queryKeys.sessionDirs,
-    queryFn: async ({ signal }) => (await callApi("/api/coding/dirs", sessionDirsSchema, { signal })).dirs,
-    retry: false,
-    staleTime: 60_000,
-  });
+  return useRead(queryKeys.sessionDirs, "/api/coding/dirs", { answer: dirsSchema, retry: false, staleTime: 60_000 });
 }
 
 export function usePathCompletion(path: string) {

@@ -25,7 +25,7 @@ import {
   sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
 import { type ApiCall, callApi } from "./client.ts";
-import { queryKeys, useAct } from "./query.ts";
+import { queryKeys, useAct, useChange } from "./query.ts";
 
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
@@ -136,22 +136,16 @@ export function useDeleteSessionLogs() {
 
 /** Saves the turns of a session that are not in memory, including deleted ones. */
 export function useRecordSession() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: (sessionId: string) =>
-      callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, sessionRecordedSchema, { method: "POST" }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
-  });
+  return useChange(queryKeys.memory, (sessionId: string) =>
+    callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, sessionRecordedSchema, { method: "POST" }),
+  );
 }
 
 /** Saves a note. The idempotency key makes retries safe. */
 export function useSubmitLog() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: ({ note, key }: { readonly note: SubmitLogInput; readonly key: string }) =>
-      callApi("/api/v1/logs", logEntrySchema, { body: note, headers: { "idempotency-key": key } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.memory }),
-  });
+  return useChange(queryKeys.memory, ({ note, key }: { readonly note: SubmitLogInput; readonly key: string }) =>
+    callApi("/api/v1/logs", logEntrySchema, { body: note, headers: { "idempotency-key": key } }),
+  );
 }
 
 /** Topics in memory, by name. */

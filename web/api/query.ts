@@ -4,11 +4,13 @@ import {
   type UseMutationOptions,
   type UseMutationResult,
   useMutation,
+  useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
 import { useCallback, useRef } from "react";
+import type { z } from "zod";
 import { ApiError } from "./api-error.ts";
-import { sendApi } from "./client.ts";
+import { callApi, sendApi } from "./client.ts";
 
 /** Query keys. Those of a session begin with {@link queryKeys.session}. */
 export const queryKeys = {
@@ -62,6 +64,27 @@ export function useAct<Answer, Given = void>(
     [begin],
   );
   return { ...act, mutate };
+}
+
+/** Reads `path` from the API. */
+export function useRead<Answer extends z.ZodType>(
+  queryKey: QueryKey,
+  path: string,
+  read: { readonly answer: Answer; readonly enabled?: boolean; readonly staleTime?: number; readonly retry?: boolean },
+) {
+  const { answer, ...options } = read;
+  const queryFn = ({ signal }: { readonly signal: AbortSignal }) => callApi(path, answer, { signal });
+  return useQuery({ ...options, queryKey, queryFn });
+}
+
+/** A mutation that invalidates `queryKey` on success. `gcTime: 0` keeps a secret in its answer out of the cache. */
+export function useChange<Answer, Given = void>(
+  queryKey: QueryKey,
+  mutationFn: (given: Given) => Promise<Answer>,
+  options: { readonly gcTime?: number } = {},
+) {
+  const client = useQueryClient();
+  return useAct({ ...options, mutationFn, onSuccess: () => client.invalidateQueries({ queryKey }) });
 }
 
 /** Deletes `<path>/<id>`, then invalidates `keys`. */

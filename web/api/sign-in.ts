@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/browser";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+
 import { z } from "zod";
 import type { Scope } from "../../src/wire/access.ts";
 import { passkeyCeremonySchema, passkeySchema } from "../../src/wire/accounts.ts";
@@ -15,14 +15,10 @@ import {
   signInLinkSchema,
 } from "../../src/wire/sign-in.ts";
 import { callApi, forgetKey, sendApi, whenSignedOut } from "./client.ts";
-import { queryKeys, useAct, useRemove } from "./query.ts";
+import { queryKeys, useAct, useChange, useRead, useRemove } from "./query.ts";
 
 export function useMe() {
-  return useQuery({
-    queryKey: queryKeys.me,
-    queryFn: ({ signal }) => callApi("/api/me", meSchema, { signal }),
-    staleTime: 60_000,
-  });
+  return useRead(queryKeys.me, "/api/me", { answer: meSchema, staleTime: 60_000 });
 }
 
 /** Whether the account has `scope`. True until known; the gateway decides then. */
@@ -35,14 +31,12 @@ export function may(me: Me, scope: Scope): boolean {
   return me.scopes.includes(scope);
 }
 
-const browserSessionsSchema = z.object({ browserSessions: z.array(browserSessionSchema) });
+const browserSessionsSchema = z
+  .object({ browserSessions: z.array(browserSessionSchema) })
+  .transform(({ browserSessions }) => browserSessions);
 
 export function useBrowserSessions() {
-  return useQuery({
-    queryKey: queryKeys.browserSessions,
-    queryFn: async ({ signal }) =>
-      (await callApi("/api/browser-sessions", browserSessionsSchema, { signal })).browserSessions,
-  });
+  return useRead(queryKeys.browserSessions, "/api/browser-sessions", { answer: browserSessionsSchema });
 }
 
 export function useRevokeBrowserSession() {
@@ -68,7 +62,7 @@ export function useCreateSignInLink() {
   });
 }
 
-const passkeysSchema = z.object({ passkeys: z.array(passkeySchema) });
+const passkeysSchema = z.object({ passkeys: z.array(passkeySchema) }).transform(({ passkeys }) => passkeys);
 
 /** The browser validates the rest. */
 const creationSchema = passkeyCeremonySchema.extend({
@@ -83,23 +77,16 @@ function hasChallenge(options: unknown): boolean {
 }
 
 export function usePasskeys() {
-  return useQuery({
-    queryKey: queryKeys.passkeys,
-    queryFn: async ({ signal }) => (await callApi("/api/passkeys", passkeysSchema, { signal })).passkeys,
-  });
+  return useRead(queryKeys.passkeys, "/api/passkeys", { answer: passkeysSchema });
 }
 
 /** Creates a passkey with this name in the browser. */
 export function useAddPasskey() {
-  const client = useQueryClient();
-  return useAct({
-    mutationFn: async (name: string) => {
-      const { startRegistration } = await import("@simplewebauthn/browser");
-      const { ceremonyId, options } = await callApi("/api/passkeys/registration", creationSchema, { method: "POST" });
-      const credential = await startRegistration({ optionsJSON: options });
-      return callApi("/api/passkeys", passkeySchema, { body: { ceremonyId, credential, name } });
-    },
-    onSuccess: () => client.invalidateQueries({ queryKey: queryKeys.passkeys }),
+  return useChange(queryKeys.passkeys, async (name: string) => {
+    const { startRegistration } = await import("@simplewebauthn/browser");
+    const { ceremonyId, options } = await callApi("/api/passkeys/registration", creationSchema, { method: "POST" });
+    const credential = await startRegistration({ optionsJSON: options });
+    return callApi("/api/passkeys", passkeySchema, { body: { ceremonyId, credential, name } });
   });
 }
 

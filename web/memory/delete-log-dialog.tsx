@@ -35,11 +35,7 @@ export function DeleteLogDialog(props: {
           <OwnTranscript ofSession={ofSession} />
         </div>
       )}
-      {remove.error !== null && (
-        <div className="mt-3">
-          <ErrorNotice error={remove.error} />
-        </div>
-      )}
+      <ErrorNotice error={remove.error} className="mt-3" />
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="danger" busy={remove.isPending} disabled={preview.data === undefined} onClick={deleteIt}>

@@ -53,7 +53,7 @@ function Entry(props: {
     return (
       <Page title="Memory" back={<BackLink to="/memory" label="Memory" />}>
         {error === null && <LoadingRows label="Loading entry" />}
-        {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+        <ErrorNotice error={error} onRetry={() => void refetch()} />
       </Page>
     );
   }

@@ -188,7 +188,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
             </>
           }
         />
-        {submit.error !== null && <ErrorNotice error={submit.error} />}
+        <ErrorNotice error={submit.error} />
         <div className="flex justify-end gap-2">
           <Button
             onClick={() => {

@@ -55,8 +55,8 @@ export function SessionMemory({ sessionId, title }: { readonly sessionId: string
           </div>
         )}
       </div>
-      {entries.error !== null && <ErrorNotice error={entries.error} onRetry={() => void entries.refetch()} />}
-      {record.error !== null && <ErrorNotice error={record.error} />}
+      <ErrorNotice error={entries.error} onRetry={() => void entries.refetch()} />
+      <ErrorNotice error={record.error} />
       <div role="status">{said !== null && <Notice>{said}</Notice>}</div>
       {deleting !== null && (
         <DeleteSessionDialog

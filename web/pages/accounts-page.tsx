@@ -34,11 +34,7 @@ export function AccountsPage() {
       }
     >
       <QueryState query={accounts} label="Loading accounts" rows={2} />
-      {newLink.error !== null && (
-        <div className="mb-4">
-          <ErrorNotice error={newLink.error} />
-        </div>
-      )}
+      <ErrorNotice error={newLink.error} className="mb-4" />
       {accounts.data !== undefined && (
         <Rows label="Accounts">
           {accounts.data.map((account) => (

@@ -46,11 +46,7 @@ export function AgentsPage() {
 
   return (
     <Page title="Agents" description="Coding agents that Postern can run, each with its own login.">
-      {configure.error !== null && (
-        <div className="mb-4">
-          <ErrorNotice error={configure.error} />
-        </div>
-      )}
+      <ErrorNotice error={configure.error} className="mb-4" />
       <QueryState query={agents} label="Loading agents" rows={2} />
       {agents.data !== undefined && (
         <>

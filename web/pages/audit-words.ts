@@ -152,6 +152,6 @@ export function browserName(userAgent: string): string {
   return system === null ? browser : `${browser} on ${system}`;
 }
 
-function first(text: string, names: readonly (readonly [RegExp, string])[]): string | null {
-  return names.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+function first(userAgent: string, names: readonly (readonly [RegExp, string])[]): string | null {
+  return names.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null;
 }

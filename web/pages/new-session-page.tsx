@@ -230,7 +230,7 @@ export function NewSessionPage() {
             </div>
           )}
         </div>
-        {general !== null && <ErrorNotice error={general} />}
+        <ErrorNotice error={general} />
         {failedSession !== null && (
           <Link to={`/sessions/${encodeURIComponent(failedSession)}`} className="text-sm text-accent underline">
             Show the agent's last screen

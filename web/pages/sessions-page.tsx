@@ -52,7 +52,7 @@ export function SessionsPage() {
       }
     >
       <SessionSearch asked={asked} />
-      {first.error !== null && <ErrorNotice error={first.error} onRetry={() => void first.refetch()} />}
+      <ErrorNotice error={first.error} onRetry={() => void first.refetch()} />
       {indexing !== null && (
         <p role="status" className="mb-3 text-xs text-ink-faint">
           Indexing older sessions: {indexing.done} of {indexing.total} transcripts.

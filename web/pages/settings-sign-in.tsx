@@ -163,7 +163,7 @@ export function BrowserSettings() {
           )
         }
       >
-        {signOut.error !== null && <ErrorNotice error={signOut.error} />}
+        <ErrorNotice error={signOut.error} />
         <QueryState query={browsers} label="Loading browsers" rows={2} />
         {browsers.data?.length === 0 && <p className="text-sm text-ink-faint">No signed-in browsers.</p>}
         {browsers.data !== undefined && browsers.data.length > 0 && (
@@ -219,7 +219,7 @@ function AnotherBrowser({ baseUrl }: { readonly baseUrl: string }) {
             </Button>
           </>
         )}
-        {link.error !== null && <ErrorNotice error={link.error} />}
+        <ErrorNotice error={link.error} />
       </div>
     </Section>
   );

@@ -41,11 +41,7 @@ export function ChangesTab({
   }
   return (
     <Scrollable label="Changes" className="min-h-0 flex-1 overflow-y-auto">
-      {error !== null && (
-        <div className="p-3">
-          <ErrorNotice error={error} onRetry={() => void refetch()} />
-        </div>
-      )}
+      <ErrorNotice error={error} onRetry={() => void refetch()} className="p-3" />
       {data === undefined && error === null && (
         <div className="p-3">
           <LoadingRows label="Loading changes" rows={3} />

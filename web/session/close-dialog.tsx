@@ -64,11 +64,7 @@ export function CloseDialog(props: {
           Discard uncommitted work
         </label>
       )}
-      {close.error !== null && (
-        <div className="mt-3">
-          <ErrorNotice error={close.error} />
-        </div>
-      )}
+      <ErrorNotice error={close.error} className="mt-3" />
       <div className="mt-4 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="danger" busy={close.isPending} disabled={preview.isPending} onClick={() => close.mutate()}>

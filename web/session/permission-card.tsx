@@ -50,7 +50,7 @@ export function PermissionCard(props: {
         </Scrollable>
       )}
       <div className="p-3">
-        {answer.error !== null && <ErrorNotice error={answer.error} />}
+        <ErrorNotice error={answer.error} />
         {!mayDrive ? (
           <p className="text-xs text-ink-soft">Your account needs the scope coding:drive to answer.</p>
         ) : !answerable || (kind === "question" && questions.length === 0) ? (
@@ -180,7 +180,7 @@ export function AttentionCard(props: {
         <pre className="font-mono text-xs leading-snug">{summary.screen}</pre>
       </Scrollable>
       <div className="p-3">
-        {answer.error !== null && <ErrorNotice error={answer.error} />}
+        <ErrorNotice error={answer.error} />
         <div className="flex flex-wrap items-center gap-2">
           {choices.map(({ choiceId, label }) => (
             <Button key={choiceId} busy={answer.isPending} onClick={() => answer.mutate({ choice: choiceId })}>

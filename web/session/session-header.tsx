@@ -145,11 +145,7 @@ export function SessionHeader({
         </div>
         <Remembered summary={summary} />
       </div>
-      {actions.error !== null && (
-        <div className="mt-2">
-          <ErrorNotice error={actions.error} />
-        </div>
-      )}
+      <ErrorNotice error={actions.error} className="mt-2" />
       {closing && (
         <CloseDialog
           summary={summary}

@@ -27,7 +27,7 @@ export function SessionNotices(props: {
   if (isEmpty && warnings.length === 0) return null;
   return (
     <div className="flex flex-col gap-2 border-b border-line bg-ground px-3 py-2">
-      {trouble !== null && <ErrorNotice error={trouble} />}
+      <ErrorNotice error={trouble} />
       {turnFailure !== null && (
         <Notice tone="danger">
           The last turn failed. Reason given by the agent: <ClaimedName name={turnFailure} />
@@ -72,7 +72,7 @@ function RescueNotice({ summary, sessionId }: { readonly summary: SessionSummary
   });
   return (
     <>
-      {restore.error !== null && <ErrorNotice error={restore.error} />}
+      <ErrorNotice error={restore.error} />
       <Notice tone="lamp" icon={LifeBuoy}>
         <div className="flex flex-wrap items-center justify-between gap-2">
           <span role="status">

@@ -43,7 +43,7 @@ export interface TerminalConnection {
   type(data: string | Uint8Array): boolean;
   resize(size: TerminalSize): void;
   /** The size to send on the next connect. */
-  preferSize(size: TerminalSize | null): void;
+  preferSize(size: TerminalSize): void;
   /** Reconnects immediately: the network is back, or the page is visible. */
   retryNow(): void;
   close(): void;

@@ -13,8 +13,6 @@ export interface TerminalSession {
   find(text: string, direction: "next" | "previous"): void;
   endFind(): void;
   setLook(look: TerminalLook): void;
-  /** Whether this window may set the terminal's size. */
-  setSizing(sizing: boolean): void;
   takeSize(): void;
   /** Call when the element was resized or became visible. */
   layOut(): void;
@@ -196,11 +194,6 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     },
     setLook(look) {
       screen.setLook(look);
-      show();
-    },
-    setSizing(next) {
-      sizing = next;
-      if (!next) connection.preferSize(null);
       show();
     },
     takeSize() {

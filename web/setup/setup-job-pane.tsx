@@ -44,7 +44,7 @@ export function SetupJobPane(props: {
           />
         </div>
       )}
-      {cancel.error !== null && <ErrorNotice error={cancel.error} />}
+      <ErrorNotice error={cancel.error} />
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <Button data-after-terminal busy={cancel.isPending} onClick={() => cancel.mutate({ name, kind })}>
           {runs ? (kind === "login" ? "Cancel login" : "Cancel installation") : "Close terminal"}

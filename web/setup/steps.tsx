@@ -66,7 +66,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
           )}
         </>
       )}
-      {failure !== null && <ErrorNotice error={failure} />}
+      <ErrorNotice error={failure} />
       {!running && (
         <div className="flex flex-wrap items-center gap-2">
           {binary !== null && !isConfigured && (
@@ -120,7 +120,7 @@ function PathForm({ agent, onDone }: { readonly agent: AgentSetup; readonly onDo
         hint="On the gateway's machine. Leave empty to look it up on PATH."
         onChange={(event) => setPath(event.target.value)}
       />
-      {configure.error !== null && <ErrorNotice error={configure.error} />}
+      <ErrorNotice error={configure.error} />
       <div className="flex gap-2">
         <Button type="submit" variant="primary" busy={configure.isPending}>
           Use it
@@ -145,7 +145,7 @@ export function LoginStep({ agent, onEnded }: { readonly agent: AgentSetup; read
       {job !== undefined && (running || login !== "logged_in") && (
         <SetupJobPane name={name} job={job} onEnded={onEnded} />
       )}
-      {start.error !== null && <ErrorNotice error={start.error} />}
+      <ErrorNotice error={start.error} />
       {can && loginMethods.length > 0 && (
         <div className="flex flex-wrap items-center gap-2">
           {loginMethods.map((method, nth) => (
@@ -176,7 +176,7 @@ export function DefaultStep({ agent, all }: { readonly agent: AgentSetup; readon
   return (
     <Step title="Default" state={state}>
       <p className="text-ink-soft">{words}</p>
-      {configure.error !== null && <ErrorNotice error={configure.error} />}
+      <ErrorNotice error={configure.error} />
       {agent.isConfigured && !agent.isDefault && (
         <div>
           <Button busy={configure.isPending} onClick={() => configure.mutate({ name: agent.name, isDefault: true })}>

@@ -2,7 +2,6 @@ import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
-import { classNames } from "./class-names.ts";
 import { Form } from "./field.tsx";
 import { ErrorNotice } from "./notice.tsx";
 
@@ -13,12 +12,11 @@ export function Dialog(props: {
   readonly description?: ReactNode;
   /** Does not scroll with the content. */
   readonly top?: ReactNode;
-  readonly wide?: boolean;
   /** Whether it has unsaved text. */
   readonly holds?: boolean;
   readonly children?: ReactNode;
 }) {
-  const { onClose, title, description, wide = false, holds = false, top, children } = props;
+  const { onClose, title, description, holds = false, top, children } = props;
   return (
     <Radix.Root open onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
@@ -30,10 +28,7 @@ export function Dialog(props: {
             // In a terminal, Escape belongs to the program.
             if (event.target instanceof Element && event.target.closest(".xterm") !== null) event.preventDefault();
           }}
-          className={classNames(
-            "fixed inset-x-3 top-[10dvh] z-50 mx-auto flex max-h-[80dvh] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float focus:outline-none",
-            wide ? "max-w-4xl" : "max-w-md",
-          )}
+          className="fixed inset-x-3 top-[10dvh] z-50 mx-auto flex max-h-[80dvh] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float focus:outline-none max-w-md"
         >
           <div className="pt-4 pr-14 pl-5">
             <Radix.Title className="text-base font-semibold">{title}</Radix.Title>
@@ -69,7 +64,7 @@ export function ConfirmDialog(props: {
   return (
     <Dialog onClose={onClose} title={title} description={description}>
       {children}
-      {act.error !== null && <ErrorNotice error={act.error} />}
+      <ErrorNotice error={act.error} />
       <div className="mt-2 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="danger" busy={act.isPending} onClick={onConfirm}>
@@ -98,7 +93,7 @@ export function FormDialog(props: {
     <Dialog onClose={onClose} title={title} description={description}>
       <Form className="flex flex-col gap-4" onSubmit={onSubmit}>
         {children}
-        {error !== null && <ErrorNotice error={error} />}
+        <ErrorNotice error={error} />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" variant="primary" busy={busy} disabled={disabled}>

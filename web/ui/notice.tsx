@@ -24,9 +24,15 @@ export function Notice(props: {
   );
 }
 
-export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {
+export function ErrorNotice(props: {
+  readonly error: unknown;
+  readonly onRetry?: () => void;
+  readonly className?: string;
+}) {
+  const { error, onRetry, className } = props;
+  if (error === null) return null;
   return (
-    <div role="alert">
+    <div role="alert" className={className}>
       <Notice tone="danger" icon={CircleAlert}>
         <div className="flex flex-wrap items-center justify-between gap-2">
           <span>
@@ -99,7 +105,7 @@ export function QueryState(props: {
   return (
     <>
       {isPending && <LoadingRows label={label} {...(rows === undefined ? {} : { rows })} />}
-      {error !== null && <ErrorNotice error={error} onRetry={() => void refetch()} />}
+      <ErrorNotice error={error} onRetry={() => void refetch()} />
     </>
   );
 }
