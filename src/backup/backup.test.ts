@@ -174,7 +174,11 @@ describe("a backup of the embedded store", () => {
     for await (const { name } of readArchive(file)) names.push(name);
     expect(names).toEqual(["store.db", "config.json", "gateway-id", "manifest.json"]);
     await expect(backUp(from, file)).rejects.toMatchObject({ code: "backup_exists" });
-    await expect(backUp(from, join(from.home, "nowhere", "b"))).rejects.toThrow(/ENOENT/);
+    const nowhere = join(from.home, "nowhere");
+    await expect(backUp(from, join(nowhere, "b"))).rejects.toMatchObject({
+      code: "backup_folder_missing",
+      message: `${nowhere} does not exist. Create it with \`mkdir -p ${nowhere}\`.`,
+    });
     expect(await readdir(join(from.home, "backups"))).toEqual([]);
     expect(await readdir(join(from.home, ".."))).toEqual(["b.tar.gz", "home"]);
   });

@@ -9,12 +9,10 @@ import { type DatabasePlace, withRawDatabase } from "../storage/database.ts";
 import { refuseNewer } from "../storage/migrate.ts";
 import { copySqliteStore } from "../storage/sqlite.ts";
 import { type DumpLine, dumpPostgres } from "../storage/store-rows.ts";
-import { type Source, writeArchive } from "./archive.ts";
-import { formatVersion, type Manifest, manifestName, partNameSchema } from "./manifest.ts";
+import { formatVersion, type Manifest, manifestName, partNameSchema, type Source, writeArchive } from "./archive.ts";
 
-/** What a backup is asked to hold, and where it goes. */
 export interface BackupRequest {
-  /** The file to be made, absolute. */
+  /** The backup file to create, absolute. */
   readonly file: string;
   /** The state folder. */
   readonly home: string;
@@ -23,28 +21,31 @@ export interface BackupRequest {
   readonly version: string;
   readonly withKey: boolean;
   readonly withRecordings: boolean;
-  /** Called with what is being done, in words. */
-  readonly progress: (words: string) => void;
+  /** Called with a description of each step. */
+  readonly progress: (step: string) => void;
 }
 
-/** A backup that was made. */
 export interface MadeBackup extends Pick<Manifest, "createdAt" | "store" | "schema" | "withKey" | "withRecordings"> {
   readonly file: string;
   readonly sizeBytes: number;
   readonly parts: readonly string[];
 }
 
-/** Drafts of store copies are called so; those that a killed process left are removed by the next one. */
+/** Names of store copies; the next backup removes those of killed processes. */
 const draftPattern = /^making-(\d+)-[0-9a-f]+$/;
 
 /**
- * Makes one file of a state folder, of mode 0600, while a gateway runs or not: it is there whole, or not at all.
+ * Backs up a state folder to one file (0600), completely or not at all; the gateway can be running.
  *
- * @throws PosternError `backup_exists` | `store_unavailable` | `store_newer` | `state_folder_unusable`
+ * @throws PosternError `backup_exists` | `backup_folder_missing` | `store_unavailable` | `store_newer` | `state_folder_unusable`
  */
 export async function createBackup(request: BackupRequest): Promise<MadeBackup> {
   const { file, home, store, progress } = request;
   if (await exists(file)) throw taken(file);
+  if (!(await exists(dirname(file)))) {
+    const folder = dirname(file);
+    throw new PosternError("backup_folder_missing", `${folder} does not exist. Create it with \`mkdir -p ${folder}\`.`);
+  }
   await makeStateFolder(home);
   const folder = join(home, "backups");
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -52,7 +53,7 @@ export async function createBackup(request: BackupRequest): Promise<MadeBackup> 
   const draft = join(folder, `making-${process.pid}-${randomBytes(6).toString("hex")}`);
   const archive = `${file}.${randomBytes(6).toString("hex")}.part`;
   try {
-    progress("copying the store");
+    progress("Copying the database");
     const schema = store.url === null ? await copySqliteStore(store.path, draft) : await dumpTo(draft, store);
     if (schema.length === 0)
       throw new PosternError(
@@ -69,7 +70,7 @@ export async function createBackup(request: BackupRequest): Promise<MadeBackup> 
       })),
       ...(request.withRecordings ? await recordingsOf(home) : []),
     ];
-    progress(`packing ${sources.length} files into ${file}`);
+    progress(`Packing ${sources.length} files into ${file}`);
     const { withKey, withRecordings } = request;
     let manifest: Manifest | undefined;
     await writeArchive(archive, sources, (parts) => {
@@ -114,13 +115,13 @@ async function dumpTo(path: string, store: DatabasePlace): Promise<readonly stri
   return schema;
 }
 
-/** Puts the finished archive in its place, which another file may have taken meanwhile. */
+/** Moves the finished archive into place without overwriting another file. */
 async function place(archive: string, file: string): Promise<void> {
   try {
-    await link(archive, file); // unlike a rename it never takes another's place
+    await link(archive, file); // fails if the file exists, unlike a rename
   } catch (error) {
     if (isErrno(error, "EEXIST")) throw taken(file);
-    // Some file systems know no second name of a file.
+    // Some file systems have no hard links.
     if (!isErrno(error, "EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS")) throw error;
     if (await exists(file)) throw taken(file);
     await rename(archive, file);
@@ -128,7 +129,7 @@ async function place(archive: string, file: string): Promise<void> {
   await syncFolder(dirname(file));
 }
 
-/** Makes what was renamed in a folder survive a power failure. */
+/** Makes renames in a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -150,7 +151,7 @@ async function recordingsOf(home: string): Promise<readonly Source[]> {
   return sources;
 }
 
-/** Names in a folder; none when it is not there. */
+/** Names in a folder; none if it does not exist. */
 export async function namesIn(path: string): Promise<readonly string[]> {
   return readdir(path).catch((error: unknown) => {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return [];
@@ -165,7 +166,6 @@ async function removeDeadDrafts(folder: string): Promise<void> {
   }
 }
 
-/** Whether something is at `path`. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

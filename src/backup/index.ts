@@ -1,10 +1,10 @@
 /**
- * Why there is no backup or no restore: `backup_exists` the file is there already, `backup_unreadable` it is none or was changed,
- * `backup_other_store` it is of the other kind of store, `home_not_empty` there is a state already, `replay_failed` what was deleted since cannot be
- * learned.
+ * `backup_exists`: the file exists. `backup_folder_missing`: its folder does not. `backup_unreadable`: not a backup, or changed. `backup_other_store`: of the other kind of store.
+ * `home_not_empty`: there is a state already. `replay_failed`: later deletions could not be read from the current store.
  */
 export type BackupErrorCode =
   | "backup_exists"
+  | "backup_folder_missing"
   | "backup_unreadable"
   | "backup_other_store"
   | "home_not_empty"

@@ -2,21 +2,21 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** A transaction on a store of today's tables that was filled from a backup. */
+/** A transaction on the store restored from a backup, with today's tables. */
 export interface RestoredStore {
   readonly db: Kysely<Tables>;
   readonly dialect: "sqlite" | "postgres";
 }
 
-/** The store that was there before. It may be of another version. */
+/** The store before the restore, perhaps of another version. */
 export interface PresentStore {
   readonly db: Kysely<Tables>;
   readonly tables: ReadonlySet<string>;
-  /** On PostgreSQL where its tables are; null where they are found without. */
+  /** The schema of its tables on PostgreSQL; null for the default. */
   readonly schema: string | null;
 }
 
-/** What the memory does with a deletion; within the transaction that it is given. */
+/** Deletions from the memory, within the given transaction. */
 export interface ReplayPorts {
   removeLogs(
     on: RestoredStore,
@@ -25,12 +25,12 @@ export interface ReplayPorts {
   removeAllLogs(on: RestoredStore, removal: { accountId: string; at: number }): Promise<void>;
 }
 
-/** What did not come back. */
+/** What was not restored. */
 export interface Replayed {
   readonly logs: number;
   readonly sessions: number;
   readonly accounts: number;
-  /** Tokens, browsers, passkeys and what apps were allowed. */
+  /** Tokens, browsers, passkeys and grants. */
   readonly credentials: number;
 }
 
@@ -39,8 +39,8 @@ const pageRows = 500;
 type Row = Readonly<Record<string, string | number | null>>;
 
 /**
- * Does to a restored store what was deleted, forgotten, removed and revoked since, as far as the present store knows it. The marks of it, and the audit,
- * go over into the restored store, so that it knows them too.
+ * Repeats in the restored store the deletions and revocations that the present store has recorded since the backup, and copies
+ * these records and the audit log.
  */
 export async function replayDeletions(
   present: PresentStore,
@@ -56,12 +56,11 @@ export async function replayDeletions(
   return { logs, sessions, accounts, credentials };
 }
 
-/** A table of before, for a query. */
 function tableOf({ schema }: PresentStore, table: string): RawBuilder<unknown> {
   return schema === null ? sql.table(table) : sql.table(`${schema}.${table}`);
 }
 
-/** All rows of a table, in the order of a unique column, piece by piece; the other columns only where they are named. */
+/** All rows of a table, page by page, in the order of a unique column. */
 async function* pagesOf(
   db: Kysely<Tables>,
   table: RawBuilder<unknown>,
@@ -82,13 +81,13 @@ async function* presentPages(present: PresentStore, table: string, key: string):
   if (present.tables.has(table)) yield* pagesOf(present.db, tableOf(present, table), { key });
 }
 
-/** Those of a table that has few. */
+/** All rows of a small table. */
 async function presentRows(present: PresentStore, table: string): Promise<readonly Row[]> {
   if (!present.tables.has(table)) return [];
   return (await sql<Row>`select * from ${tableOf(present, table)}`.execute(present.db)).rows;
 }
 
-/** Writes these columns of the rows; those that are there stay. */
+/** Inserts these columns; keeps rows that exist. */
 async function addRows(
   { db }: RestoredStore,
   into: { readonly table: string; readonly columns: readonly string[] },
@@ -119,7 +118,7 @@ async function copyMarks(present: PresentStore, restored: RestoredStore): Promis
     await addRows(restored, tombstones, rows);
   }
   if (present.tables.has("log_deletions")) {
-    // Decided, and not removed yet.
+    // Committed deletions whose entries are not removed yet.
     const marked = sql`(select mark.log_id, deletion.begun_at from ${tableOf(present, "log_deletion_entries")} as mark
       join ${tableOf(present, "log_deletions")} as deletion on deletion.deletion_id = mark.deletion_id
       where deletion.is_decided = 1) as marked`;
@@ -142,7 +141,7 @@ async function copyMarks(present: PresentStore, restored: RestoredStore): Promis
   }
 }
 
-/** Entries of which a tombstone says that they were deleted. */
+/** Removes entries that have a tombstone. */
 async function removeBuried(restored: RestoredStore, ports: ReplayPorts): Promise<number> {
   const { db } = restored;
   const at = Date.now();
@@ -166,7 +165,7 @@ async function removeBuried(restored: RestoredStore, ports: ReplayPorts): Promis
   return removed;
 }
 
-/** What the gateway itself kept of sessions that were forgotten since. */
+/** Forgets sessions that were forgotten since the backup. */
 async function forgetSessions(present: PresentStore, { db }: RestoredStore): Promise<number> {
   let forgotten = 0;
   for (const row of await presentRows(present, "forgotten_sessions")) {
@@ -196,7 +195,7 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
   return forgotten;
 }
 
-/** Where the owner is another one, the present store knows nothing of the backup's accounts: it was begun anew. */
+/** With another owner, the present store was created anew and does not know the accounts of the backup. */
 async function haveSameOwner(present: PresentStore, { db }: RestoredStore): Promise<boolean> {
   const owner = await db.selectFrom("accounts").select("account_id").where("is_owner", "=", 1).executeTakeFirst();
   const accounts = await presentRows(present, "accounts");
@@ -212,7 +211,7 @@ async function removeAccounts(present: PresentStore, restored: RestoredStore, po
   return gone.length;
 }
 
-/** What was revoked since stays so: a backup must not restore access. */
+/** A backup must not restore revoked access. */
 async function revokeCredentials(present: PresentStore, restored: RestoredStore): Promise<number> {
   const { db } = restored;
   let revoked = 0;
@@ -254,7 +253,7 @@ const credentialTables = [
   { table: "oauth_records", key: "id_hash" },
 ] as const;
 
-/** Rows of the restored store that the present one had, and has no more. */
+/** Rows of the restored store that are missing from the present one. */
 async function absentIn(
   present: PresentStore,
   { db }: RestoredStore,

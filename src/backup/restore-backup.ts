@@ -10,49 +10,47 @@ import { makeStateFolder } from "../platform/private-folders.ts";
 import { type DatabasePlace, openDatabase, withRawDatabase } from "../storage/database.ts";
 import { acquireProcessLock } from "../storage/process-lock.ts";
 import { type DumpLine, loadPostgres, moveTablesAside, ownTables } from "../storage/store-rows.ts";
+import type { Manifest } from "./archive.ts";
 import { exists, namesIn } from "./create-backup.ts";
-import type { Manifest } from "./manifest.ts";
 import { type Replayed, type ReplayPorts, type RestoredStore, replayDeletions } from "./replay.ts";
 import { asideFolder, finishRestore, swapState } from "./swap.ts";
 import { pathInState, unpackBackup } from "./unpack.ts";
 
-/** What is restored, and over what. */
 export interface RestoreRequest {
   /** The backup, absolute. */
   readonly file: string;
   /** The state folder. */
   readonly home: string;
-  /** `POSTERN_DATABASE_URL`, which wins over what the restored `config.json` says; null when it is not set. */
+  /** `POSTERN_DATABASE_URL`, which wins over the restored `config.json`; null when not set. */
   readonly databaseUrl: string | null;
-  /** Whether a state that is there may be moved aside. */
+  /** Whether to move an existing state aside. */
   readonly replace: boolean;
-  /** Whether what was deleted and revoked since is taken from the present store. */
+  /** Whether to repeat deletions and revocations that the current store has recorded since. */
   readonly replay: boolean;
   readonly ports: ReplayPorts;
-  /** Called with what is being done, in words. */
-  readonly progress: (words: string) => void;
+  /** Called with a description of each step. */
+  readonly progress: (step: string) => void;
 }
 
-/** A backup that was restored. */
 export interface RestoredBackup extends Omit<Manifest, "format" | "formatVersion" | "postern" | "parts"> {
   readonly home: string;
-  /** Where the state of before is; null when there was none. */
+  /** Where the previous state is; null when there was none. */
   readonly before: {
     readonly folder: string | null;
-    /** On PostgreSQL the schema with its tables. */
+    /** Its schema on PostgreSQL. */
     readonly schema: string | null;
   } | null;
-  /** What did not come back; null when there was no store that knew. */
+  /** What was not restored; null without a store to learn it from. */
   readonly replayed: Replayed | null;
 }
 
-/** The files that make a state folder. Sockets, locks, hook inboxes and running terminals are no state that a restore replaces. */
+/** Not sockets, locks, hook inboxes and running terminals. */
 const stateFiles = ["postern.db", "config.json", "key", "gateway-id"];
-/** They go with the store: its journals, and the catalog, which is built again. */
+/** The store with its journals, and the catalog, which is rebuilt. */
 const storeFiles = ["postern.db", "postern.db-wal", "postern.db-shm", "catalog.db", "catalog.db-wal", "catalog.db-shm"];
 
 /**
- * Puts a state folder, and its store, back to what a backup holds, whole or not at all.
+ * Restores a state folder and its store from a backup, completely or not at all.
  *
  * @throws PosternError `gateway_running` | `home_not_empty` | `backup_unreadable` | `backup_other_store` | `replay_failed` | `store_newer` |
  * `store_unavailable` | `state_folder_unusable`
@@ -103,7 +101,7 @@ async function restoreFrom(staging: string, request: RestoreRequest): Promise<Re
     progress("switching to the restored state");
     await swapState(home, { staging, aside: aside ?? join(home, staging, "nothing"), going, coming });
   } catch (error) {
-    if (aside !== null) await rmdir(aside).catch(() => undefined); // something is in it: then it stays
+    if (aside !== null) await rmdir(aside).catch(() => undefined); // not empty
     throw error;
   }
   const { createdAt, store, schema, withKey, withRecordings } = manifest;
@@ -111,12 +109,11 @@ async function restoreFrom(staging: string, request: RestoreRequest): Promise<Re
   return { home, createdAt, store, schema, withKey, withRecordings, before, replayed: restored.replayed };
 }
 
-/** What is learned while a store is restored. */
 interface Prepared {
   readonly replayed: Replayed | null;
-  /** The schema with the tables of before. */
+  /** The schema with the previous tables. */
   readonly aside: string | null;
-  /** Terminals that the restored store speaks of. */
+  /** Terminals in the restored store. */
   readonly terminals: ReadonlySet<string>;
 }
 
@@ -129,7 +126,7 @@ async function prepareSqlite(staged: string, request: RestoreRequest): Promise<P
     const replays = request.replay && (await exists(present.path));
     const replayed = await db.transaction().execute(async (trx) => {
       const restored = { db: trx, dialect: "sqlite" } as const;
-      await neverTwice(restored);
+      await dropSpent(restored);
       if (!replays) return null;
       return replaying(() =>
         withRawDatabase(present, async (raw) => {
@@ -141,7 +138,7 @@ async function prepareSqlite(staged: string, request: RestoreRequest): Promise<P
         }),
       );
     });
-    await sql`vacuum`.execute(db); // nothing of what did not come back is left between the pages
+    await sql`vacuum`.execute(db); // erases deleted rows
     return { replayed, aside: null, terminals: await terminalsOf({ db, dialect: "sqlite" }) };
   } finally {
     await close();
@@ -168,7 +165,7 @@ async function loadIntoPostgres(
         await moveTablesAside(trx, aside);
       }
       await loadPostgres(trx, manifest.schema, linesOf(join(staged, "store.jsonl")));
-      await neverTwice(restored);
+      await dropSpent(restored);
       const replayed =
         aside === null || !request.replay
           ? null
@@ -181,7 +178,7 @@ async function loadIntoPostgres(
   );
 }
 
-/** Lines end at line feeds only: a text may hold what Node's `readline` takes for the end of one. */
+/** Splits at line feeds only: `readline` also splits at characters that texts contain. */
 async function* linesOf(path: string): AsyncGenerator<DumpLine> {
   let rest = "";
   for await (const chunk of createReadStream(path, "utf8")) {
@@ -202,14 +199,14 @@ async function replaying(task: () => Promise<Replayed>): Promise<Replayed> {
   } catch (error) {
     throw new PosternError(
       "replay_failed",
-      `What was deleted since the backup cannot be learned from the present store, and would come back: ${messageOf(error)}. Nothing was changed. \`--without-replay\` restores all the same.`,
+      `Cannot read later deletions from the current database: ${messageOf(error)}. Nothing was changed. Use \`--without-replay\` to restore deleted data too.`,
       { cause: error },
     );
   }
 }
 
-/** A prompt that waited when the backup was made may have been sent since; a link to sign in was used, or has expired. */
-async function neverTwice({ db }: RestoredStore): Promise<void> {
+/** Queued prompts may have been sent since the backup, and sign-in links used. */
+async function dropSpent({ db }: RestoredStore): Promise<void> {
   await db.updateTable("queued_prompts").set({ state: "unknown" }).where("state", "in", ["queued", "sent"]).execute();
   await db.deleteFrom("sign_in_links").execute();
 }
@@ -219,7 +216,7 @@ async function terminalsOf({ db }: RestoredStore): Promise<ReadonlySet<string>> 
   return new Set(rows.map(({ terminal_id }) => terminal_id));
 }
 
-/** Paths of recordings that come: not those of sessions that were forgotten. */
+/** Paths of recordings to restore: not those of forgotten sessions. */
 async function keepRecordings(staged: string, terminals: ReadonlySet<string>): Promise<readonly string[]> {
   const names = await namesIn(join(staged, "terminal-host", "terminals"));
   return names.filter((name) => terminals.has(name)).map((name) => `terminal-host/terminals/${name}`);
@@ -230,7 +227,7 @@ async function presentState(home: string): Promise<readonly string[]> {
   return stateFiles.filter((name) => names.includes(name));
 }
 
-/** What makes room. The key stays where the backup brings none: it may be the right one. */
+/** What to move aside. The key stays if the backup has none: it may be the right one. */
 async function goingFrom(
   home: string,
   { coming, hasStore }: { readonly coming: readonly string[]; readonly hasStore: boolean },
@@ -254,13 +251,13 @@ function checkKind({ store }: Manifest, url: string | null): void {
   if (store === "sqlite" && url !== null) {
     throw new PosternError(
       "backup_other_store",
-      "The backup is of a store in the state folder, and the configuration names PostgreSQL. Unset POSTERN_DATABASE_URL to restore it.",
+      "The backup is of an SQLite database, but PostgreSQL is configured. Unset POSTERN_DATABASE_URL to restore it.",
     );
   }
   if (store === "postgres" && url === null) {
     throw new PosternError(
       "backup_other_store",
-      "The backup is of a store on PostgreSQL. Set POSTERN_DATABASE_URL to the address of the database that it goes into.",
+      "The backup is of a PostgreSQL database. Set POSTERN_DATABASE_URL to the database to restore into.",
     );
   }
 }
@@ -268,7 +265,7 @@ function checkKind({ store }: Manifest, url: string | null): void {
 function notEmpty(place: string, what: string): PosternError {
   return new PosternError(
     "home_not_empty",
-    `${place} holds a state already (${what}). \`--replace\` moves it aside, where it stays, and restores.`,
+    `${place} is not empty (${what}). Use \`--replace\` to move the existing state aside.`,
   );
 }
 

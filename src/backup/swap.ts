@@ -6,29 +6,29 @@ import { writeFileAtomic } from "../platform/files.ts";
 import { acquireProcessLock } from "../storage/process-lock.ts";
 import { exists, namesIn, syncFolder } from "./create-backup.ts";
 
-/** When this file is there, the restore is decided: what is left of it is done by the next process. */
+/** Once this file exists, the restore is committed: after a crash, the next process finishes it. */
 const journalName = "restore.json";
 
 const stagingPattern = /^restoring-[0-9a-f]+$/;
-/** Of a journal that was not finished. */
+/** A temporary file of the journal. */
 const draftPattern = /^restore\.json\.[0-9a-f]+\.tmp$/;
 
 const journalSchema = z.object({
-  /** Folder in the state folder with what comes. */
+  /** Folder in the state folder with the restored files. */
   staging: z.string().regex(stagingPattern),
-  /** Folder, absolute, for what goes. */
+  /** Folder, absolute, for the previous files. */
   aside: z.string().min(1),
-  /** Paths in the state folder that go. */
+  /** Paths in the state folder to move aside. */
   going: z.array(z.string()).readonly(),
-  /** Paths in the staging folder that come, each to the same path in the state folder. */
+  /** Paths in the staging folder to move to the state folder. */
   coming: z.array(z.string()).readonly(),
 });
 
 export type Swap = z.infer<typeof journalSchema>;
 
 /**
- * Changes a state folder from one state to another, at once: a process that is killed in here leaves the old state, or a new one that the
- * next process finishes before it reads anything. The caller holds the folder's process lock.
+ * Replaces the state atomically: after a crash the old state is in place, or the next process finishes the change before it reads
+ * anything. The caller holds the folder's process lock.
  */
 export async function swapState(home: string, swap: Swap): Promise<void> {
   await mkdir(swap.aside, { recursive: true, mode: 0o700 });
@@ -41,16 +41,15 @@ function isLeftOver(name: string): boolean {
   return stagingPattern.test(name) || draftPattern.test(name);
 }
 
-/** Whether a restore of this state folder was cut off, or is under way. */
 async function hasUnfinishedRestore(home: string): Promise<boolean> {
   return (await namesIn(home)).some((name) => name === journalName || isLeftOver(name));
 }
 
 /**
- * Finishes a restore that was cut off when it was decided, and removes what it left when it was not. For every command, before it reads a
- * state folder.
+ * Finishes an interrupted restore if it was committed, and otherwise removes its files. For every command, before it reads a state
+ * folder.
  *
- * @throws PosternError `gateway_running` while the restore is under way
+ * @throws PosternError `gateway_running` while the restore is running
  */
 export async function finishRestore(home: string): Promise<void> {
   if (!(await hasUnfinishedRestore(home))) return;
@@ -68,18 +67,17 @@ export async function finishRestore(home: string): Promise<void> {
   }
 }
 
-/** What restores left that were cut off before they were decided. */
 async function removeStaging(home: string): Promise<void> {
   for (const name of await namesIn(home)) {
     if (isLeftOver(name)) await rm(join(home, name), { recursive: true, force: true });
   }
 }
 
-/** Each step looks whether it is done already. */
+/** Idempotent: each step checks whether it is done. */
 async function applySwap(home: string, { staging, aside, going, coming }: Swap): Promise<void> {
   for (const name of going) {
     const to = join(aside, name);
-    // What is aside already went before; what now has its name has come.
+    // Already moved: the file with its name is a restored one.
     if ((await exists(to)) || !(await exists(join(home, name)))) continue;
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     await rename(join(home, name), to);
@@ -98,8 +96,8 @@ async function applySwap(home: string, { staging, aside, going, coming }: Swap):
 }
 
 /**
- * Where the present state goes: beside the state folder, or inside of it where that is its own volume, from which nothing can be moved.
- * @param label makes it unique
+ * Where the previous state goes: next to the state folder, or inside it when it is a volume.
+ * @param label makes the name unique
  */
 export async function asideFolder(home: string, label: string): Promise<string> {
   const [own, above] = await Promise.all([stat(home), stat(dirname(home))]);

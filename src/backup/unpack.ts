@@ -3,25 +3,27 @@ import { mkdir, open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PosternError } from "../core/errors.ts";
 import { refuseNewer } from "../storage/migrate.ts";
-import { type ArchivedFile, type Part, readArchive } from "./archive.ts";
 import {
+  type ArchivedFile,
   formatVersion,
   type Manifest,
   manifestName,
   manifestSchema,
   maxManifestBytes,
+  type Part,
   partNameSchema,
-} from "./manifest.ts";
-import { unreadable } from "./tar.ts";
+  readArchive,
+  unreadable,
+} from "./archive.ts";
 
-/** A recording's path in a backup, and in a state folder. */
+/** Where a file of a backup belongs in the state folder. */
 export function pathInState(part: string): string {
   if (part === "store.db") return "postern.db";
   return part.startsWith("recordings/") ? part.replace("recordings/", "terminal-host/terminals/") : part;
 }
 
 /**
- * Writes all files of a backup into the folder `into`, each where it belongs in a state folder, and checks them against the manifest.
+ * Writes all files of a backup into the folder `into`, laid out as a state folder, and checks them against the manifest.
  *
  * @throws PosternError `backup_unreadable` | `store_newer`
  */
@@ -29,13 +31,14 @@ export async function unpackBackup(file: string, into: string): Promise<Manifest
   const found: Part[] = [];
   let manifest: Manifest | null = null;
   for await (const archived of readArchive(file)) {
-    if (manifest !== null) throw unreadable("something comes after its manifest");
+    if (manifest !== null) throw unreadable("it has data after its manifest");
     if (archived.name === manifestName) {
       manifest = await readManifest(archived);
       continue;
     }
-    if (!partNameSchema.safeParse(archived.name).success) throw unreadable(`it holds ${JSON.stringify(archived.name)}`);
-    if (found.some(({ name }) => name === archived.name)) throw unreadable(`it holds ${archived.name} twice`);
+    if (!partNameSchema.safeParse(archived.name).success)
+      throw unreadable(`it contains the unexpected file ${JSON.stringify(archived.name)}`);
+    if (found.some(({ name }) => name === archived.name)) throw unreadable(`it contains ${archived.name} twice`);
     found.push(await unpackFile(archived, join(into, pathInState(archived.name))));
   }
   if (manifest === null) throw unreadable("its manifest is missing");
@@ -70,14 +73,17 @@ async function readManifest({ content, sizeBytes }: ArchivedFile): Promise<Manif
   try {
     json = JSON.parse(Buffer.concat(pieces).toString("utf8"));
   } catch (error) {
-    throw unreadable("its manifest is no JSON", error);
+    throw unreadable("its manifest is not valid JSON", error);
   }
   const version = typeof json === "object" && json !== null && "formatVersion" in json ? json.formatVersion : null;
   if (typeof version === "number" && version > formatVersion) {
-    throw new PosternError("store_newer", "The backup was made by a newer Postern. Restore it with that version.");
+    throw new PosternError(
+      "store_newer",
+      "The backup is from a newer version of Postern. Upgrade Postern to restore it.",
+    );
   }
   const parsed = manifestSchema.safeParse(json);
-  if (!parsed.success) throw unreadable("its manifest does not fit", parsed.error);
+  if (!parsed.success) throw unreadable("its manifest is invalid", parsed.error);
   return parsed.data;
 }
 
@@ -87,7 +93,7 @@ function checkParts({ parts, store }: Manifest, found: readonly Part[]): void {
     if (same === undefined) throw unreadable(`${part.name} is missing`);
     if (same.sizeBytes !== part.sizeBytes || same.sha256 !== part.sha256) throw unreadable(`${part.name} was changed`);
   }
-  if (found.length !== parts.length) throw unreadable("it holds files that its manifest does not name");
+  if (found.length !== parts.length) throw unreadable("it contains files that its manifest does not list");
   const needed = store === "sqlite" ? "store.db" : "store.jsonl";
   if (!parts.some(({ name }) => name === needed)) throw unreadable(`${needed} is missing`);
 }
