@@ -14,7 +14,7 @@ import {
 
 const label = "dev.postern.gateway";
 
-/** An agent of the user's own launchd. */
+/** A launchd user agent. */
 export function createLaunchdManager(
   spec: ServiceSpec,
   { run, userId }: { readonly run: RunManager; readonly userId: number },
@@ -29,7 +29,7 @@ export function createLaunchdManager(
     if (exitCode === 0) return;
     throw new PosternError(
       "service_manager_missing",
-      `There is no launchd session of this user here${stderr.trim() === "" ? "" : ` (${stderr.trim().split("\n")[0]})`}. Log in on the Mac's own screen once, or run \`postern serve\` by hand.`,
+      `There is no launchd session for this user${stderr.trim() === "" ? "" : ` (${stderr.trim().split("\n")[0]})`}. Log in on the Mac's screen once, or run \`postern serve\` manually.`,
     );
   }
 
@@ -45,7 +45,7 @@ export function createLaunchdManager(
       await must(run, "enable", service);
       if (!loaded || changed) await must(run, "bootstrap", domain, path);
       else await must(run, "kickstart", ...(restart ? ["-k"] : []), service);
-      return { changed, hints: [`Its log: tail -f ${log}`] };
+      return { changed, hints: [`Show its log: tail -f ${log}`] };
     },
     async uninstall() {
       await requireSession();
@@ -63,7 +63,7 @@ export function createLaunchdManager(
   };
 }
 
-/** AbandonProcessGroup: when the gateway ends, the terminal host and its agents live on. */
+/** AbandonProcessGroup: the terminal host and its agents outlive the gateway. */
 function propertyList(spec: ServiceSpec, log: string): string {
   const environment = Object.entries(spec.environment).map(
     ([name, value]) => `    <key>${xml(name)}</key>\n    ${text(value)}`,

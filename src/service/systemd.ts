@@ -13,7 +13,7 @@ import {
 
 const unit = "postern.service";
 
-/** A unit of the user's own systemd. @param configHome where the user's configuration lies: `XDG_CONFIG_HOME`, or `~/.config` */
+/** A systemd user unit. @param configHome `XDG_CONFIG_HOME`, or `~/.config` */
 export function createSystemdManager(
   spec: ServiceSpec,
   { run, configHome, userName }: { readonly run: RunManager; readonly configHome: string; readonly userName: string },
@@ -39,8 +39,8 @@ export function createSystemdManager(
       return {
         changed,
         hints: [
-          `It ends when you log out, unless: loginctl enable-linger ${userName}`,
-          `Its log: journalctl --user --unit=${unit} --follow`,
+          `To keep it running after you log out: loginctl enable-linger ${userName}`,
+          `Show its log: journalctl --user --unit=${unit} --follow`,
         ],
       };
     },
@@ -66,24 +66,24 @@ export function createSystemdManager(
   };
 }
 
-function noSession(said: string): PosternError {
-  const words = said.trim().split("\n")[0] ?? "";
+function noSession(output: string): PosternError {
+  const reason = output.trim().split("\n")[0] ?? "";
   return new PosternError(
     "service_manager_missing",
-    `There is no systemd for this user here${words === "" ? "" : ` (${words})`}. Log in as this user itself (not with su or sudo), or after \`sudo loginctl enable-linger $USER\`; where there is no systemd, as in a container, run \`postern serve\` by what starts programs there.`,
+    `systemd is not available for this user${reason === "" ? "" : ` (${reason})`}. Log in directly as this user (not with su or sudo), or run \`sudo loginctl enable-linger $USER\` and log in again. In a container, run \`postern serve\` directly.`,
   );
 }
 
 /**
- * KillMode=process: a stop or restart ends the gateway alone; the terminal host and the agents under it live on in the unit's group.
- * OOMPolicy=continue: an agent that took too much memory does not take the gateway along.
+ * KillMode=process: a stop or restart ends only the gateway; the terminal host and its agents keep running.
+ * OOMPolicy=continue: the gateway survives an agent that runs out of memory.
  */
 function unitFile(spec: ServiceSpec): string {
   const environment = Object.entries(spec.environment).map(
     ([name, value]) => `Environment=${quoted(`${name}=${value}`)}`,
   );
   return `[Unit]
-Description=Postern, a private gate to the coding agents of this machine
+Description=Postern, remote control for coding agents
 X-Postern-Version=${spec.version}
 
 [Service]
@@ -104,7 +104,7 @@ WantedBy=default.target
 `;
 }
 
-/** Text in systemd's own quotes; `%` begins a specifier. @see systemd.syntax(7) */
+/** @see systemd.syntax(7): `%` starts a specifier */
 function quoted(text: string): string {
   return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%")}"`;
 }
