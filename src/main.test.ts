@@ -205,7 +205,7 @@ test("a token is alone on standard output, and can be revoked", async () => {
     ".",
   );
   expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^pst_[\w-]{43}\n$/) });
-  expect(created.stderr).toContain("shown once");
+  expect(created.stderr).toContain("not shown again");
   const { tokens } = JSON.parse((await postern("token", "list", "--json")).stdout);
   expect(tokens).toMatchObject([{ name: "laptop", scopes: ["coding:read"], folders: [code] }]);
   const lifetimeMs = Date.parse(tokens[0].expiresAt) - Date.now();

@@ -8,8 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { Config, ConfigOverrides } from "./app/config.ts";
 import type { CliPorts } from "./cli/ports.ts";
 
-// A third of a start is compiling. What is imported below is compiled once for each version of it; a folder that cannot be
-// written only costs the time.
+// Compiling takes a third of a start. Without a writable folder, starts are only slower.
 enableCompileCache(join(homedir(), ".cache", "postern"));
 const { runCli } = await import("./cli/program.ts");
 const { openUserTerminal } = await import("./cli/attach/user-terminal.ts");
@@ -17,7 +16,7 @@ const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
 const { packageVersion } = await import("./app/version.ts");
 
-// Of a restore that was cut off the rest is done before anything is read.
+// Finishes an interrupted restore before anything is read.
 async function settleState(): Promise<void> {
   const { stateFolder } = await import("./app/config.ts");
   const { home } = stateFolder();
@@ -26,7 +25,7 @@ async function settleState(): Promise<void> {
   await finishRestore(home);
 }
 
-/** Of a folder that cannot be read, who makes it says why. */
+/** Problems of the folder are reported when it is created. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -38,14 +37,14 @@ function namesIn(folder: string): readonly string[] {
 async function servedConfig(overrides: ConfigOverrides): Promise<Config> {
   const [{ loadConfig }, { refuseReadableNetwork }] = await Promise.all([
     import("./app/config.ts"),
-    import("./app/exposure.ts"),
+    import("./app/config.ts"),
   ]);
   const config = loadConfig(undefined, overrides);
   refuseReadableNetwork(config);
   return config;
 }
 
-// Each part of the house is loaded by the command that needs it: `--help` is not kept waiting by a web server.
+// Each command loads only the modules it needs, so that `--help` is fast.
 const ports: CliPorts = {
   async checkSettings(overrides) {
     const { browserAddress } = await import("./app/config.ts");
@@ -63,7 +62,7 @@ const ports: CliPorts = {
     const begun = await beginStart(config, log);
     const { createApp } = await import("./app/app.ts");
     const app = await createApp(config, log, { begun });
-    flushCompileCache(); // a gateway may be killed before its end, when this would happen by itself
+    flushCompileCache(); // at once: the process may be killed
     const { accounts, addresses, baseUrl } = app;
     return {
       addresses,
@@ -77,21 +76,21 @@ const ports: CliPorts = {
         await accounts.audit.note({ action: "sign_in_link_created", accountId, subject: accountId, details, from });
         return made;
       },
-      close: () => app.stop(), // the state folder is this process's until its end: who is next must find no host that leaves
+      close: () => app.stop(), // keeps the lock on the state folder until the process exits
       async endTerminals() {
-        if (!(await endTerminalHost(config))) log.warn({}, "the terminal host has not ended; it is left as it is");
+        if (!(await endTerminalHost(config))) log.warn({}, "the terminal host did not exit in time");
       },
     };
   },
 
   async backUp(options) {
     await settleState();
-    const { backUp } = await import("./app/backup-commands.ts");
+    const { backUp } = await import("./app/command-stores.ts");
     return backUp(options);
   },
 
   async restore(options) {
-    const { restore } = await import("./app/backup-commands.ts");
+    const { restore } = await import("./app/command-stores.ts");
     return restore(options);
   },
 
@@ -102,8 +101,8 @@ const ports: CliPorts = {
   },
 
   async diagnose(options) {
-    const [{ diagnose }, { loadConfig }] = await Promise.all([import("./app/diagnose.ts"), import("./app/config.ts")]);
-    return diagnose(loadConfig(), options);
+    const { diagnoseHere } = await import("./app/diagnose.ts");
+    return diagnoseHere(options);
   },
 
   async service() {
@@ -122,7 +121,7 @@ const ports: CliPorts = {
     const { gatewaySocketPath, loadConfig } = await import("./app/config.ts");
     const { requireOwnRunFolder } = await import("./platform/private-folders.ts");
     const config = loadConfig();
-    // Another user's socket in a folder that anybody may write to is no gateway of ours.
+    // In a folder open to others, the socket may be another user's.
     await requireOwnRunFolder(config.runDir);
     return gatewaySocketPath(config);
   },
@@ -134,7 +133,7 @@ function runProgram(
 ): Promise<number | null> {
   return new Promise((resolve) => {
     const ignore = (): void => undefined;
-    process.on("SIGINT", ignore); // the terminal sends it to both
+    process.on("SIGINT", ignore); // the terminal sends it to both processes
     const end = (code: number | null): void => {
       process.off("SIGINT", ignore);
       resolve(code);
@@ -145,13 +144,13 @@ function runProgram(
 }
 
 process.stdout.on("error", (error) => {
-  // Whoever read this (`| head`) has seen enough.
+  // The reader (`| head`) has closed the pipe.
   if (isErrno(error, "EPIPE")) process.exit(0);
   process.stderr.write(`postern: internal_error: ${messageOf(error)}\n`);
   process.exit(1);
 });
 
-// Whoever does not hear what went wrong still reads the exit code.
+// The exit code still reports the failure.
 process.stderr.on("error", () => undefined);
 
 const exitCode = await runCli(process.argv.slice(2), {
@@ -170,7 +169,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   cwd: process.cwd(),
   clock: systemClock,
 });
-// A pipe takes 64 KiB; what it has not taken yet would go with the process.
+// Output beyond the 64 KiB of a pipe would be lost with the process.
 await Promise.all(
   [process.stdout, process.stderr].map((stream) => new Promise<void>((taken) => stream.write("", () => taken()))),
 );

@@ -34,34 +34,33 @@ export interface App {
   readonly accounts: Accounts;
   readonly folders: Folders;
   readonly agents: AgentRegistry;
-  /** What callers can reach, hidden routes too. */
+  /** All routes, including hidden ones. */
   routes(): ReturnType<HttpServer["routes"]>;
-  /** The process that keeps the terminals; null while there is none. */
+  /** The process of the terminal host; null while there is none. */
   terminalHostPid(): number | null;
-  /** Stops listening and lets go of the terminal host: agents live on. No other gateway can take the state folder yet. Idempotent. */
+  /** Stops listening and disconnects from the terminal host; agents keep running. Keeps the lock on the state folder. Idempotent. */
   stop(): Promise<void>;
-  /** {@link App.stop}, then lets go of the state folder. Idempotent. */
+  /** {@link App.stop}, then releases the state folder. Idempotent. */
   close(): Promise<void>;
 }
 
-/** What a gateway is started with beside its configuration. */
 export interface AppOptions {
   /** The first steps, done while this file was loaded. */
   readonly begun?: BegunStart;
-  /** Agents beside the built-in ones and those of the configuration. */
+  /** Agents besides the built-in and configured ones. */
   readonly furtherAgents?: readonly AgentTemplate[];
 }
 
 /**
- * Wires everything and begins to listen.
- * @throws PosternError for a store, an address or a setting that cannot be used; nothing is left open then
+ * Creates a gateway and starts listening.
+ * @throws PosternError for a store, an address or a setting that cannot be used; everything is closed then
  */
 export async function createApp(config: Config, log: Log, options: AppOptions = {}): Promise<App> {
   const disposer = createDisposer();
   const { furtherAgents = [] } = options;
   const { lock, linking } = options.begun ?? (await beginStart(config, log));
   let hasStarted = false;
-  // Awaited when the store is open; closed also when it cannot be opened.
+  // Closed also when the store cannot be opened.
   disposer.add(() =>
     linking.then(
       (linked) => (hasStarted ? linked.close() : linked.closeUnused()),
@@ -109,7 +108,7 @@ async function start(
   } = await openStores(config, { log, clock, place: () => place, furtherAgents });
   disposer.add(closeStores);
   const host = await linking;
-  // Coding knows which directory is a worktree of which; it says so when it is there.
+  // Visibility needs `coding`, which is created after the events.
   const seen = Promise.withResolvers<Coding["isVisibleDir"]>();
   const events = await createEvents({
     db,
@@ -120,7 +119,7 @@ async function start(
     isVisible: async (dir, within) => (await seen.promise)(dir, { scope: "coding", within }),
   });
   disposer.add(() => events.close());
-  // A gateway that did not come to be sends nothing.
+  // A gateway that failed to start sends nothing.
   seen.promise.catch(() => undefined);
   disposer.add(() => seen.reject(new PosternError("gateway_stopping", "The gateway did not start.")));
   const coding = await createCoding({
@@ -136,7 +135,7 @@ async function start(
     permissionAnswerMs: config.permissionAnswerMs,
     maxSessions: config.maxSessions,
     privatePrompts: config.privatePrompts,
-    // A request with a token for some folders only is not the owner's own. With POSTERN_AUTH=none every caller acts as the owner.
+    // A token limited to folders does not act as the owner. With POSTERN_AUTH=none every caller does.
     resolveAllowedDir: (dir, rule) => folders.resolveAllowedDir(dir, { ...rule, ownRequest: rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
     visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
@@ -222,7 +221,7 @@ async function start(
   };
 }
 
-/** Stays the same for a state folder, so that a caller can tell gateways apart. Only the holder of the folder's lock may ask. */
+/** Identifies a state folder to callers. Only for the holder of the folder's lock. */
 async function gatewayId(home: string): Promise<string> {
   const path = join(home, "gateway-id");
   const known = await readFile(path, "utf8").catch((error: unknown) => {
@@ -235,10 +234,10 @@ async function gatewayId(home: string): Promise<string> {
   return id;
 }
 
-/** Collects what must be closed and closes it once, last opened first. */
+/** Closes everything once, last opened first. */
 interface Disposer {
   add(close: () => void | Promise<void>): void;
-  /** Idempotent; every closer runs even when another failed, and the first failure is thrown at the end. */
+  /** Idempotent. Runs every closer, then throws the first failure. */
   close(): Promise<void>;
 }
 
@@ -251,7 +250,7 @@ function createDisposer(): Disposer {
       try {
         await close();
       } catch (error) {
-        failures.push(error); // thrown below, after the others had their turn
+        failures.push(error); // thrown below
       }
     }
     if (failures.length > 0) throw failures[0];

@@ -9,18 +9,17 @@ import { type ConnectedTerminalHost, connectTerminalHost, probeTerminalHost } fr
 import type { Config } from "./config.ts";
 import { packageVersion } from "./version.ts";
 
-/** The first steps of a gateway's start, which need little of the house. */
+/** The first steps of a start, which need few modules. */
 export interface BegunStart {
-  /** Of the state folder: this process alone is its gateway until it is closed. */
+  /** Of the state folder. */
   readonly lock: ProcessLock;
-  /** Under way: the other processor starts the host while this one loads the rest. */
+  /** The host starts while this process loads the rest. */
   readonly linking: Promise<ConnectedTerminalHost>;
 }
 
 /**
- * Takes the state folder, then looks for its terminal host or starts one. In this order: two gateways of one state folder would both
- * take up its sessions, and a host without terminals leaves when a gateway of another version asks for it. A port that is taken is
- * found here, so that no host and no store is made in vain.
+ * Locks the state folder, then connects to its terminal host or starts one. In this order: two gateways must not share sessions, and
+ * an idle host exits when a gateway of another version connects. A port in use is detected before a host or store is created.
  * @throws PosternError `gateway_running` | `address_in_use` | `state_folder_unusable`
  */
 export async function beginStart(config: Config, log: Log): Promise<BegunStart> {
@@ -33,12 +32,12 @@ export async function beginStart(config: Config, log: Log): Promise<BegunStart> 
     throw error;
   }
   const linking = linkTerminalHost(config, log);
-  linking.catch(() => undefined); // told where it is awaited
+  linking.catch(() => undefined); // handled where it is awaited
   return { lock, linking };
 }
 
 /**
- * Finds this state folder's terminal host, or starts one. Apart from the rest, so that the host starts while the rest is loaded.
+ * Connects to this state folder's terminal host, or starts one.
  * @throws PosternError `terminal_host_unavailable` | `run_dir_unsafe` | `state_folder_unusable`
  */
 export async function linkTerminalHost(config: Config, log: Log): Promise<ConnectedTerminalHost> {
@@ -52,17 +51,17 @@ export async function linkTerminalHost(config: Config, log: Log): Promise<Connec
   });
 }
 
-/** Longer than the host gives its programs to end by themselves, with what it takes to kill the others. */
+/** Longer than the host gives its programs to exit before it kills them. */
 const hostEndMs = 10_000;
 const hostPollMs = 20;
 
 /**
- * Tells this state folder's terminal host to end its programs and itself, and waits for that.
- * @returns false when it has not ended within ten seconds
+ * Ends this state folder's terminal host and its programs.
+ * @returns false when it is still running after ten seconds
  */
 export async function endTerminalHost(config: Pick<Config, "runDir">): Promise<boolean> {
   const host = await probeTerminalHost(hostSocketPath(config), systemClock);
-  // It may leave by itself meanwhile, and its number be another's.
+  // It may have exited meanwhile, and its pid been reused.
   if (host === null || !isAlive(host.pid, host.pidStartTime)) return true;
   const deadline = systemClock.now() + hostEndMs;
   sendSignal(host.pid, "SIGTERM");

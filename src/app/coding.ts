@@ -76,7 +76,7 @@ import {
   sessionPlaceOf,
 } from "../worktrees/index.ts";
 
-/** Agent sessions: start, resume, read and close them. */
+/** Agent sessions. */
 export interface Coding {
   ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
   read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
@@ -88,40 +88,39 @@ export interface Coding {
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
-  /** The live terminal of a session, for as long as the viewer stays. Whatever is in the way closes its link. */
+  /** The live terminal of a session, until the viewer leaves. Failures close the link. */
   viewTerminal(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
-  /** What closed worktrees left behind. */
+  /** Backup commits of removed worktrees. */
   readonly rescues: Rescues;
-  /** What the terminals of sessions showed. */
+  /** Terminal recordings of sessions. */
   readonly recordings: Recordings;
-  /** What sessions changed, and what their close would do. */
+  /** Diffs of sessions, and previews of their close. */
   readonly changes: Changes;
-  /** What a new session's worktree can be made from. */
+  /** The branches that a worktree can start from. */
   branches(dir: string, caller: Caller): Promise<Branches>;
-  /** Where the sessions that the caller may see have worked. */
+  /** Folders of the sessions that the caller can see. */
   dirs(caller: Caller): Promise<SessionDirs>;
-  /** Agents' own log-ins and their installation, in terminals. */
+  /** Logins and installation of agents, in terminals. */
   readonly setupJobs: AgentSetupJobs;
-  /** Whether the folder rule allows this directory, a worktree perhaps, which may be gone. */
+  /** Whether the folder rule allows this directory, which may be a removed worktree. */
   readonly isVisibleDir: IsVisibleDir;
   /** @see sessionPlaceOf */
   sessionPlaceOf(dir: string): Promise<SessionPlace>;
   /**
-   * Sessions that changed since then, or have a terminal: of those that the gateway runs or ran, the earliest first.
-   * @param after the last one of the page before, null for the first page; behind the last page is an empty one
+   * Sessions of the gateway that changed since then or have a terminal, earliest first.
+   * @param after the last session of the previous page; the page after the last one is empty
    */
   changedSince(epochMs: number, after: ChangedSession | null): Promise<readonly ChangedSession[]>;
-  /** Every name that a session ever had, the one that it goes by first; of one that the gateway never ran, this name alone. */
+  /** Every ID that a session ever had, the current one first; only this one if the gateway never ran it. */
   namesOf(sessionId: string): Promise<readonly string[]>;
-  /** Until when what was said in a session is forgotten (epoch milliseconds): it comes back by nobody's doing. Null when it is not. */
+  /** The time until which a session is forgotten (epoch milliseconds); null when it is not. */
   forgottenAt(sessionId: string): Promise<number | null>;
-  /** Begins to index the transcripts on disk, in the background: for when the gateway answers already. */
+  /** Starts indexing transcripts in the background. */
   startIndexing(): void;
-  /** Stops following; agents live on in the terminal host. */
+  /** Agents keep running in the terminal host. */
   stop(): Promise<void>;
 }
 
-/** The agents as coding uses them. */
 export interface Agents {
   readonly templates: readonly AgentTemplate[];
   /** @throws PosternError `agent_unknown` */
@@ -145,7 +144,7 @@ export interface CodingDeps {
   readonly hookCommand: string;
   /** The Unix socket on which hooks ask for the decision on a permission. */
   readonly hookSocketPath: string;
-  /** How long they wait; then the agent's own dialog stands. */
+  /** How long they wait; then the agent shows its dialog. */
   readonly permissionAnswerMs: number;
   readonly maxSessions: number;
   readonly privatePrompts: boolean;
@@ -156,23 +155,20 @@ export interface CodingDeps {
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
-  /** The store's, closed by who made it. */
   readonly erasure: Erasure;
-  /** Where the catalog of transcripts is. */
   readonly catalog: CatalogPlace;
   /** `PATH`, where git is looked for. */
   readonly pathVariable: string;
 }
 
-// One gateway owns the terminals of its state folder; several gateways on one store would each have a name of their own.
+// Several gateways on one store would need different names.
 const nodeId = "local";
-/** Each reads a work tree with a process of git, and with the threads that read files. */
+/** Each runs a Git process and reads files. */
 const comparisons = { atOnce: 2, waiting: 32 };
 
-/** Of sessions that changed. */
 const changedAtOnce = 200;
 
-/** Wires the capability and takes up the sessions of an earlier gateway. */
+/** Creates sessions and reattaches to those of an earlier gateway. */
 export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const { db, agents, clock, log, erasure } = deps;
   const { environmentOf, templates } = agents;
@@ -285,12 +281,12 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   };
 }
 
-/** The terminals of agents' log-ins and installations, by their own ids. */
+/** Terminals of setup jobs, by job ID. */
 function setupJobTerminals(setupJobs: AgentSetupJobs): FindTerminal {
   return (setupJobId, caller) => setupJobs.find(setupJobId, caller);
 }
 
-/** All that an agent wrote, whether it is configured or not: what `read` finds is listed too. */
+/** All transcripts, also of agents that are not configured, as for `read`. */
 function catalogSources(template: AgentTemplate, env: Environment): readonly CatalogSource[] {
   const { name: agent, transcriptFormat: format } = template;
   return format === null ? [] : template.transcriptPlaces(env).map((place) => ({ agent, format, ...place }));

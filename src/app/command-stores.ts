@@ -1,15 +1,19 @@
+import { join } from "node:path";
 import type { Account, AuditNote } from "../accounts/index.ts";
 import { createKnownAgents, installEnvironment, loginArguments } from "../agents/index.ts";
-import type { CliStores } from "../cli/ports.ts";
+import { createBackup, type MadeBackup, type RestoredBackup, restoreBackup } from "../backup/index.ts";
+import type { BackupOptions, CliStores, RestoreOptions } from "../cli/ports.ts";
 import { systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
-import { browserAddress, type Config, loadConfig } from "./config.ts";
+import { removeAllLogs, removeLogs } from "../logs/index.ts";
+import { browserAddress, type Config, loadConfig, stateFolder } from "./config.ts";
 import { openStores, type Stores } from "./stores.ts";
+import { packageVersion } from "./version.ts";
 
 type Note = (entry: Pick<AuditNote, "action" | "subject" | "details">) => Promise<void>;
 
-/** The store for commands, which act as the owner; what they decide is written down as coming from the command line. */
+/** The store for commands, which act as the owner; changes go to the audit log. */
 export async function openCommandStores(config: Config = loadConfig()): Promise<CliStores> {
   const stores = await openStores(config, { log: silentLog, clock: systemClock });
   const { accounts, folders, agents } = stores;
@@ -23,7 +27,7 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
     clients: clientsOf(stores, note),
     browsers: {
       async createLink(baseUrl, account) {
-        const whose = account === null ? await accounts.owner() : await accountCalled(stores, account);
+        const whose = account === null ? await accounts.owner() : await findAccount(stores, account);
         const made = await accounts.signIn.createUrl(whose.accountId, addressFor(baseUrl));
         await note({ action: "sign_in_link_created", subject: whose.accountId, details: { name: whose.name } });
         return made;
@@ -109,7 +113,7 @@ function accountsOf(
     },
     list: () => directory.list(),
     async remove(nameOrId) {
-      const { accountId } = await accountCalled(stores, nameOrId);
+      const { accountId } = await findAccount(stores, nameOrId);
       const account = await directory.remove(accountId);
       await note({ action: "account_removed", subject: accountId, details: { name: account.name } });
       return account;
@@ -134,8 +138,8 @@ function clientsOf({ oauth: { clients } }: Stores, note: Note): CliStores["clien
   };
 }
 
-/** By its name, or by its id where nobody is called so. @throws PosternError `account_not_found` */
-async function accountCalled({ accounts }: Stores, nameOrId: string): Promise<Account> {
+/** By name, then by ID. @throws PosternError `account_not_found` */
+async function findAccount({ accounts }: Stores, nameOrId: string): Promise<Account> {
   const all = await accounts.directory.list();
   const found = all.find(({ name }) => name === nameOrId) ?? all.find(({ accountId }) => accountId === nameOrId);
   if (found !== undefined) return found;
@@ -143,4 +147,22 @@ async function accountCalled({ accounts }: Stores, nameOrId: string): Promise<Ac
     "account_not_found",
     `Account ${nameOrId} not found. To list accounts: \`postern account list\``,
   );
+}
+
+/** Backs up the state folder of this configuration. @see createBackup */
+export function backUp(options: BackupOptions, config: Config = loadConfig()): Promise<MadeBackup> {
+  return createBackup({
+    ...options,
+    home: config.home,
+    store: { url: config.databaseUrl, path: join(config.home, "postern.db") },
+    version: packageVersion,
+  });
+}
+
+/** Restores into the state folder of this environment, whose configuration is replaced. @see restoreBackup */
+export function restore(
+  options: RestoreOptions,
+  env?: Readonly<Record<string, string | undefined>>,
+): Promise<RestoredBackup> {
+  return restoreBackup({ ...options, ...stateFolder(env), ports: { removeLogs, removeAllLogs } });
 }

@@ -2,26 +2,27 @@ import { readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { isErrno, messageOf, PosternError } from "../core/errors.ts";
+import { hasCode, isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
+import { isLoopback } from "../http/known-host.ts";
 import { configFileSchema, type SettingSource, settingSources } from "./settings.ts";
 
-/** Everything that can be set, from the defaults, the config file, the environment and the command line, later ones winning. */
+/** All settings: defaults, then the config file, the environment and the command line; later ones win. */
 export interface Config extends Omit<z.output<typeof configFileSchema>, "host" | "baseUrl" | "databaseUrl"> {
   /** The state folder, absolute. */
   readonly home: string;
-  /** Where Unix sockets lie. */
+  /** Folder of the Unix sockets. */
   readonly runDir: string;
   readonly hosts: readonly string[];
   readonly baseUrl: string | null;
   readonly databaseUrl: string | null;
-  /** The gateway's own environment, from which each agent gets its part. */
+  /** The gateway's environment; each agent gets a part of it. */
   readonly env: Environment;
-  /** `POSTERN_TOKEN`, for commands that act as its bearer. */
+  /** `POSTERN_TOKEN`. */
   readonly token: string | null;
 }
 
-/** Settings that a command line gives. */
+/** Settings from the command line. */
 export interface ConfigOverrides {
   readonly host?: string;
   readonly port?: number;
@@ -31,13 +32,12 @@ export interface ConfigOverrides {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** This process's environment. */
 const processEnvironment: Environment = process.env;
 
-// The path of a Unix socket, with its end mark, has 108 bytes on Linux and 104 on macOS; the longest name of ours has 12.
+// The path of a Unix socket has at most 108 bytes on Linux and 104 on macOS, with a final NUL; our longest file name has 12.
 const longestRunDirBytes = 90;
 
-/** What a restore goes into: the state folder, and the store that the environment names, without what `config.json` says. */
+/** Where a restore goes, by the environment alone, without `config.json`. */
 export function stateFolder(env: Environment = processEnvironment): {
   readonly home: string;
   readonly databaseUrl: string | null;
@@ -50,14 +50,39 @@ export function stateFolder(env: Environment = processEnvironment): {
 }
 
 /**
- * The configuration of this process. An empty variable is as an unset one.
+ * The configuration of this process. Empty variables count as unset.
  * @throws PosternError `invalid_configuration`, naming the setting
  */
 export function loadConfig(env: Environment = processEnvironment, overrides: ConfigOverrides = {}): Config {
-  const set = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
-  const home = resolve(set("POSTERN_HOME") ?? join(homedir(), ".postern"));
-  const merged = { ...readConfigFile(home), ...given(fromEnvironment(set)), ...given(overrides) };
-  const parsed = configFileSchema.safeParse(merged);
+  const { home } = stateFolder(env);
+  return configFrom(env, { ...readConfigFile(home), ...fromEnvironment(env), ...given(overrides) });
+}
+
+/** The configuration without what cannot be used of it, for `postern doctor`; `problem` says what that is. */
+export function loadUsableConfig(env: Environment = processEnvironment): {
+  readonly config: Config;
+  readonly problem: string | null;
+} {
+  try {
+    return { config: loadConfig(env), problem: null };
+  } catch (error) {
+    if (!hasCode(error, "invalid_configuration")) throw error;
+    return { config: usableConfig(env), problem: messageOf(error) };
+  }
+}
+
+function usableConfig(env: Environment): Config {
+  try {
+    return configFrom(env, fromEnvironment(env));
+  } catch {
+    return configFrom(env, {}); // the problem is in the environment, perhaps too
+  }
+}
+
+function configFrom(env: Environment, settings: Record<string, unknown>): Config {
+  const set = (name: string): string | undefined => env[name] || undefined;
+  const { home } = stateFolder(env);
+  const parsed = configFileSchema.safeParse(settings);
   if (!parsed.success) throw invalid(home, parsed.error);
   const { host, baseUrl, databaseUrl, ...rest } = parsed.data;
   return {
@@ -72,7 +97,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
   };
 }
 
-/** The Unix socket on which a gateway of this configuration takes its owner's requests. */
+/** The Unix socket for the owner's requests. */
 export function gatewaySocketPath(config: Config): string {
   return join(config.runDir, "gateway.sock");
 }
@@ -86,7 +111,7 @@ export function browserAddress({ baseUrl, hosts, port }: Pick<Config, "baseUrl" 
   return `http://${reachesLoopback ? "localhost" : name}${port === 80 ? "" : `:${port}`}`;
 }
 
-/** Every origin by which a gateway on `port` is reached, its own first. */
+/** All origins of a gateway on `port`, that of {@link browserAddress} first. */
 export function gatewayOrigins({
   baseUrl,
   hosts,
@@ -101,12 +126,14 @@ function given(settings: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
-function fromEnvironment(set: (name: string) => string | undefined): Record<string, unknown> {
+function fromEnvironment(env: Environment): Record<string, unknown> {
   const sources: readonly (readonly [string, SettingSource])[] = Object.entries(settingSources);
-  return Object.fromEntries(sources.map(([name, { variable, form }]) => [name, valueOf(set(variable), form)]));
+  return given(
+    Object.fromEntries(sources.map(([name, { variable, form }]) => [name, valueOf(env[variable] || undefined, form)])),
+  );
 }
 
-/** What is no number stays a text, for the schema to refuse with the setting's name. */
+/** An invalid number stays text, for the schema to refuse. */
 function valueOf(text: string | undefined, form: SettingSource["form"]): unknown {
   if (form === "list") return text?.split(",").map((item) => item.trim());
   return form === "number" && text !== undefined && /^\d+$/.test(text) ? Number(text) : text;
@@ -114,22 +141,41 @@ function valueOf(text: string | undefined, form: SettingSource["form"]): unknown
 
 function readConfigFile(home: string): Record<string, unknown> {
   const path = join(home, "config.json");
+  let text = "";
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(readFileSync(path, "utf8")));
+    text = readFileSync(path, "utf8");
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) return {}; // what is wrong with the folder, who makes it says
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return {}; // other problems of the folder are reported when it is created
     const advice = isErrno(error, "EACCES", "EPERM")
       ? "Make it readable for this user, or choose another folder with POSTERN_HOME."
       : 'Fix the file. It must contain one JSON object, such as {"port": 7177}.';
-    const message = `Cannot read ${path}: ${error instanceof z.ZodError ? "it is not a JSON object" : messageOf(error)}. ${advice}`;
+    const place = error instanceof SyntaxError ? `${path}, line ${lineOfError(text)}` : path;
+    const message = `Cannot read ${place}: ${error instanceof z.ZodError ? "it is not a JSON object" : messageOf(error)}. ${advice}`;
     throw new PosternError("invalid_configuration", message, { cause: error });
   }
+}
+
+/** The line of the first syntax error: the first after which the text so far is invalid, and not only incomplete. */
+function lineOfError(text: string): number {
+  const lines = text.split("\n");
+  const line = lines.findIndex((_, index) => {
+    const start = lines.slice(0, index + 1).join("\n");
+    try {
+      JSON.parse(start);
+      return false;
+    } catch (error) {
+      const [, position] = /at position (\d+)/.exec(messageOf(error)) ?? [];
+      if (/end of JSON input/.test(messageOf(error))) return false;
+      return position === undefined || Number(position) < start.length;
+    }
+  });
+  return line === -1 ? lines.length : line + 1;
 }
 
 function runDirOf(home: string, runtimeDir: string | undefined): string {
   const own = join(home, "run");
   if (Buffer.byteLength(own) <= longestRunDirBytes) return own;
-  // Two state folders never share their sockets.
   const name = `postern-${sha256(home).slice(0, 16)}`;
   return join(runtimeDir ?? tmpdir(), name);
 }
@@ -141,5 +187,35 @@ function invalid(home: string, error: z.ZodError): PosternError {
   return new PosternError(
     "invalid_configuration",
     `Invalid setting "${setting}": ${reason}. Check ${join(home, "config.json")}, POSTERN_* or the command line.`,
+  );
+}
+
+/**
+ * Who can reach a gateway: this machine only, others over https (through a proxy at the base URL), or others over http.
+ */
+export type Exposure = "this_machine" | "https" | "plain_http";
+
+export function exposureOf({ hosts, baseUrl }: Pick<Config, "hosts" | "baseUrl">): {
+  readonly exposure: Exposure;
+  /** Addresses to listen on, beyond loopback. */
+  readonly openHosts: readonly string[];
+} {
+  const openHosts = hosts.filter((host) => !isLoopback(host));
+  const address = baseUrl === null ? null : new URL(baseUrl);
+  if (address?.protocol === "https:") return { exposure: "https", openHosts };
+  const isPublic = openHosts.length > 0 || (address !== null && !isLoopback(address.hostname));
+  return { exposure: isPublic ? "plain_http" : "this_machine", openHosts };
+}
+
+/**
+ * Prevents listening on a network by mistake.
+ * @throws PosternError `unsafe_configuration` for an address beyond loopback without an https base URL, unless `insecureHttp` is set
+ */
+export function refuseReadableNetwork(config: Pick<Config, "hosts" | "baseUrl" | "insecureHttp">): void {
+  const { exposure, openHosts } = exposureOf(config);
+  if (config.insecureHttp || openHosts.length === 0 || exposure !== "plain_http") return;
+  throw new PosternError(
+    "unsafe_configuration",
+    `Listening on ${openHosts.join(", ")} over http lets others on the network read tokens and terminals. Omit --host and use a tunnel (ssh -L, Tailscale, cloudflared), or put a proxy with TLS in front and pass its address with --base-url https://… See docs/remote-access.md. On a network that you trust: --insecure-http.`,
   );
 }

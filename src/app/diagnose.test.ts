@@ -10,7 +10,7 @@ import { openDatabase } from "../storage/database.ts";
 import type { Finding } from "../wire/doctor.ts";
 import { openCommandStores } from "./command-stores.ts";
 import { type Config, loadConfig } from "./config.ts";
-import { diagnose } from "./diagnose.ts";
+import { diagnose, diagnoseHere } from "./diagnose.ts";
 
 interface Machine {
   readonly home: string;
@@ -56,6 +56,19 @@ test("a healthy machine has no finding, and nothing of it is changed", async () 
   expect(await picture()).toEqual(before);
 });
 
+test("an invalid configuration file is a finding that names the line, and the other checks are made", async () => {
+  const { home, config } = await makeMachine();
+  const { env } = config();
+  await writeFile(join(home, "config.json"), '{\n  "port" 7177\n}\n');
+  const [broken, ...others] = await diagnoseHere({ smoke: false }, env);
+  expect(broken).toMatchObject({ check: "configuration", level: "failure" });
+  expect(broken?.message).toContain(`${join(home, "config.json")}, line 2: `);
+  expect(others.filter(({ level }) => level !== "ok")).toEqual([]);
+  await writeFile(join(home, "config.json"), '{ "port": "often" }');
+  const [invalid] = await diagnoseHere({ smoke: false }, { ...env, POSTERN_PORT: "" });
+  expect(invalid?.message).toContain('"port"');
+});
+
 test("a machine on which nothing was done yet is told the first step, and no state folder is made", async () => {
   const { home, bin, config } = await makeMachine();
   await rm(home, { recursive: true });
@@ -72,7 +85,7 @@ const planted: readonly (readonly [
   [
     "no git",
     ({ bin }) => rm(join(bin, "git")),
-    { check: "git", level: "failure", says: /no `git` on PATH/, fix: expect.stringContaining("install") },
+    { check: "git", level: "failure", says: /`git` is not on PATH/, fix: expect.stringContaining("install") },
   ],
   [
     "an old git",
@@ -82,7 +95,7 @@ const planted: readonly (readonly [
   [
     "a broken git",
     ({ bin }) => program(bin, "git", "exit 1"),
-    { check: "git", level: "failure", says: /does not tell/ },
+    { check: "git", level: "failure", says: /does not print/ },
   ],
   [
     "an agent that is gone",
@@ -90,14 +103,14 @@ const planted: readonly (readonly [
     {
       check: "agent claude-code",
       level: "failure",
-      says: /not where/,
+      says: /not found/,
       fix: "npm install --global @anthropic-ai/claude-code",
     },
   ],
   [
     "an agent that does not run",
     ({ bin }) => program(bin, "claude", "exit 1"),
-    { check: "agent claude-code", level: "failure", says: /no version/ },
+    { check: "agent claude-code", level: "failure", says: /does not print its version/ },
   ],
   [
     "an agent that is logged out",
@@ -129,7 +142,7 @@ const planted: readonly (readonly [
       await rm(home, { recursive: true });
       await symlink(`${home}-elsewhere`, home);
     },
-    { check: "state folder", level: "failure", says: /link to what is not there/ },
+    { check: "state folder", level: "failure", says: /broken link/ },
   ],
   [
     "a key that others can read",
@@ -139,7 +152,7 @@ const planted: readonly (readonly [
   [
     "a key that is none",
     ({ home }) => writeFile(join(home, "key"), "short"),
-    { check: "key", level: "failure", says: /holds no key/ },
+    { check: "key", level: "failure", says: /not a valid key/ },
   ],
   [
     "a socket folder that others can write to",
@@ -149,12 +162,12 @@ const planted: readonly (readonly [
   [
     "a damaged store",
     ({ home }) => writeFile(join(home, "postern.db"), "not a database, whatever it says".repeat(200)),
-    { check: "store", level: "failure", says: /cannot be read/, fix: expect.stringMatching(/^mv /) },
+    { check: "store", level: "failure", says: /Cannot read/, fix: expect.stringMatching(/^mv /) },
   ],
   [
     "a store of a newer Postern",
     ({ home }) => changeStore(home, "9999-later", null),
-    { check: "store", level: "failure", says: /newer Postern/ },
+    { check: "store", level: "failure", says: /newer version/ },
   ],
   [
     "a store of an older Postern",
@@ -236,7 +249,7 @@ test("what listens on our sockets and does not speak our language is found", asy
   await listen({ path: join(home, "run", "gateway.sock") }, "what?\n");
   await listen({ path: join(home, "run", "host.sock") }, "what?\n");
   expect(await troubles(config())).toMatchObject([
-    { check: "gateway", level: "failure", message: expect.stringContaining("does not answer") },
+    { check: "gateway", level: "failure", message: expect.stringContaining("does not respond") },
     { check: "terminal host", level: "failure" },
   ]);
 });
@@ -253,9 +266,9 @@ test("what no test can have on its machine is told nevertheless", async () => {
   const host = { version: "1.0.0", gatewayRuns: true, socketPath: "/srv/host.sock" };
   expect(checkTerminalHost(null, host)).toMatchObject([{ level: "failure", fix: "postern serve" }]);
   expect(checkTerminalHost({ pid: 7, version: "0.9.0", liveTerminals: 2 }, host)).toMatchObject([
-    { level: "ok", message: expect.stringMatching(/^Version 0\.9\.0 .* keeps 2 terminals\. .* which is fine/) },
+    { level: "ok", message: expect.stringMatching(/^Version 0\.9\.0 .* with 2 terminals\. It is replaced by/) },
   ]);
-  const addresses = [{ address: "127.0.0.1", port: 7177, state: "nobody" as const, owner: null }];
+  const addresses = [{ address: "127.0.0.1", port: 7177, state: "free" as const, owner: null }];
   expect(checkGateway({ socket: { version: "0.9.0" }, addresses, version: "1.0.0" })).toMatchObject([
     { check: "gateway", level: "warning", fix: "postern service install" },
     { check: "port", level: "warning" },

@@ -28,19 +28,31 @@ import { portOwner } from "../platform/port-owner.ts";
 import { inspectStore } from "../storage/inspect.ts";
 import { probeTerminalHost } from "../terminal-host/client.ts";
 import type { Finding } from "../wire/doctor.ts";
-import { browserAddress, type Config, gatewaySocketPath } from "./config.ts";
-import { exposureOf } from "./exposure.ts";
+import { browserAddress, type Config, exposureOf, gatewaySocketPath, loadUsableConfig } from "./config.ts";
 import { smokeStart } from "./smoke-start.ts";
 import { packageVersion } from "./version.ts";
 
-/** A check that takes longer is reported as one that could not be made. The agents' own commands have 10 s each. */
+/** A slower check is a failure. Commands of agents have 10 s each. */
 const checkTimeoutMs = 30_000;
 const answerTimeoutMs = 3_000;
 const connectTimeoutMs = 1_000;
 
+/** {@link diagnose} with the configuration of this process; an invalid one is a finding too. */
+export async function diagnoseHere(
+  options: { readonly smoke: boolean },
+  env?: Config["env"],
+): Promise<readonly Finding[]> {
+  const { config, problem } = loadUsableConfig(env);
+  const findings = await diagnose(config, options);
+  if (problem === null) return findings;
+  return [
+    failure("configuration", problem, `\${EDITOR:-vi} ${shellWord(join(config.home, "config.json"))}`),
+    ...findings,
+  ];
+}
+
 /**
- * Looks at everything that Postern needs, and changes nothing. `smoke` starts each configured agent once, which may then write to its own
- * folder, as any start of it.
+ * Runs all checks and changes nothing. `smoke` starts each configured agent once, which can write to its own folder.
  */
 export async function diagnose(config: Config, { smoke }: { readonly smoke: boolean }): Promise<readonly Finding[]> {
   const path = config.env["PATH"] ?? "";
@@ -63,7 +75,7 @@ export async function diagnose(config: Config, { smoke }: { readonly smoke: bool
       attempt("clock", async () => checkClock(systemClock.now(), [store.newestAt, await writtenAt(file)])),
       attempt("exposure", async () => checkExposure(exposureFacts(config))),
       attempt("gateway", async () => checkGateway(await gateway)),
-      attempt("terminal host", async () => lookAtHost(config, (await gateway).socket !== "nobody")),
+      attempt("terminal host", async () => lookAtHost(config, (await gateway).socket !== "free")),
       attempt("agents", () => lookAtAgents(agents, { smoke })),
     ]);
     return found.flat();
@@ -72,7 +84,7 @@ export async function diagnose(config: Config, { smoke }: { readonly smoke: bool
   }
 }
 
-/** A check that fails by itself is a finding too. */
+/** A check that throws or is slow is a failure. */
 async function attempt(check: string, look: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
   let cancel = (): void => undefined;
   const late = new Promise<readonly Finding[]>((resolve) => {
@@ -141,7 +153,7 @@ async function lookAtHost(config: Config, gatewayRuns: boolean): Promise<readonl
   }
 }
 
-/** When somebody last wrote to the store; null without a file. */
+/** The last change of the database file; null without one. */
 async function writtenAt(path: string): Promise<number | null> {
   const times = await Promise.all(
     [path, `${path}-wal`].map((file) =>
@@ -149,7 +161,7 @@ async function writtenAt(path: string): Promise<number | null> {
         ({ mtimeMs }) => mtimeMs,
         () => null,
       ),
-    ), // none, or closed by its mode
+    ), // missing or inaccessible
   );
   const known = times.filter((time) => time !== null);
   return known.length === 0 ? null : Math.max(...known);
@@ -160,7 +172,7 @@ const placeSchema = z.looseObject({ gateway: z.looseObject({ version: z.string()
 async function lookAtGateway(config: Config, path: string): Promise<GatewayState> {
   const answer = await ask({ socketPath: gatewaySocketPath(config), path: "/api/me" });
   const place = placeSchema.safeParse(answer === "silent" || answer === null ? null : answer);
-  const socket = answer === null ? "nobody" : place.success ? { version: place.data.gateway.version } : "silent";
+  const socket = answer === null ? "free" : place.success ? { version: place.data.gateway.version } : "silent";
   const wanted = config.port === 0 ? [] : config.hosts;
   const addresses = await Promise.all(
     wanted.map(async (address) => {
@@ -169,7 +181,7 @@ async function lookAtGateway(config: Config, path: string): Promise<GatewayState
       const health = isOpen ? await ask({ host, port: config.port, path: "/healthz" }) : null;
       const isGateway = z.looseObject({ status: z.literal("ok") }).safeParse(health).success;
       const owner = isOpen && !isGateway ? await portOwner(config.port, path) : null;
-      const state = isGateway ? ("gateway" as const) : isOpen ? ("other" as const) : ("nobody" as const);
+      const state = isGateway ? ("gateway" as const) : isOpen ? ("other" as const) : ("free" as const);
       return { address, port: config.port, state, owner };
     }),
   );
@@ -189,7 +201,7 @@ function answers(host: string, port: number): Promise<boolean> {
 
 type GatewayAddress = { readonly socketPath: string } | { readonly host: string; readonly port: number };
 
-/** A name that the gateway knows as its own. */
+/** A host name that the gateway accepts. */
 function nameOf(address: GatewayAddress): string {
   if ("socketPath" in address) return "localhost";
   return `${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
@@ -197,7 +209,7 @@ function nameOf(address: GatewayAddress): string {
 
 const maxAnswerChars = 100_000;
 
-/** What an address answers, as JSON; `silent` for anything else, null when nothing listens there. */
+/** The JSON response of an address; `silent` for anything else, null when nothing listens. */
 function ask({ path, ...address }: GatewayAddress & { readonly path: string }): Promise<unknown> {
   return new Promise((resolve) => {
     const silent = (): void => resolve("silent");
@@ -214,7 +226,7 @@ function ask({ path, ...address }: GatewayAddress & { readonly path: string }): 
           try {
             resolve(JSON.parse(text));
           } catch {
-            silent(); // somebody else's words
+            silent(); // not a gateway
           }
         });
       },

@@ -3,8 +3,7 @@ import { z } from "zod";
 import type { Log } from "../core/log.ts";
 
 /**
- * Writes one JSON line for each event to standard error, and a readable one where that is a terminal. Errors show their message, code and
- * stack.
+ * Logs to standard error: JSON lines, or readable lines in a terminal.
  */
 export function createLog(level: Level | "silent"): Log {
   const destination = pino.destination({ dest: 2, sync: true });
@@ -25,9 +24,8 @@ const errorSchema = z.looseObject({ message: z.string().optional(), stack: z.str
 const levels: Readonly<Record<number, string>> = { 20: "debug", 30: "info", 40: "warn", 50: "error" };
 
 /**
- * A line of the log for a person at a terminal: the time of day, how grave, what, and its fields. What came from outside stays quoted, so
- * that nothing in it moves the cursor.
- * @param json one line as pino writes it; anything else is given back as it is
+ * A readable log line: time, level, message and fields. Values stay quoted, so that they cannot move the cursor.
+ * @param json one line of pino; anything else is returned unchanged
  */
 export function readableLogLine(json: string): string {
   const line = lineSchema.safeParse(parsed(json));
@@ -46,13 +44,13 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    return null; // not ours
+    return null; // not a line of pino
   }
 }
 
 function shown(value: unknown): string {
   if (typeof value === "string" && /^[\x21-\x7e]+$/.test(value)) return value;
-  return withoutControls(JSON.stringify(value)); // JSON leaves the second half of them as they are
+  return withoutControls(JSON.stringify(value)); // JSON does not escape C1 controls
 }
 
 function withoutControls(text: string): string {

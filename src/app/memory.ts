@@ -22,11 +22,11 @@ import type { ReadOutput } from "../wire/coding.ts";
 import type { Coding } from "./coding.ts";
 import type { Config } from "./config.ts";
 
-/** The memory, and what takes sessions into it. */
+/** The memory, and the recorder of sessions. */
 export interface Memory {
   readonly logs: Logs;
   readonly record: Recorder["record"];
-  /** Begins to record sessions by itself, as it is configured. */
+  /** Starts recording sessions automatically, as configured. */
   start(): void;
   /** Idempotent. */
   close(): Promise<void>;
@@ -45,7 +45,6 @@ export interface MemoryDeps {
   readonly events: Pick<Events, "stream">;
 }
 
-/** Puts the memory together: where it is kept, whose sessions it reads, and who may see what of it. */
 export async function openMemory(deps: MemoryDeps): Promise<Memory> {
   const { config, accounts, coding, events, folders } = deps;
   const logs = await openLogs({
@@ -89,7 +88,7 @@ function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["sessionPl
   const { dir, repository, worktree } = place;
   const last = turns.at(-1);
   const isLast = last !== undefined && last.index === turnCount - 1;
-  const goesOn = isLast && (last.role === "user" || session.nextAfter < last.index);
+  const continues = isLast && (last.role === "user" || session.nextAfter < last.index);
   return {
     sessionId,
     title,
@@ -97,7 +96,7 @@ function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["sessionPl
     context: { agent, repository, branch, cwd: session.dir, worktree },
     turns,
     turnCount,
-    unfinished: !goesOn ? null : activity === "idle" ? "unwritten" : "running",
+    unfinished: !continues ? null : activity === "idle" ? "unwritten" : "running",
     isOver: session.status === "completed" || session.status === "failed",
   };
 }
@@ -105,8 +104,8 @@ function partOf(session: ReadOutput, place: Awaited<ReturnType<Coding["sessionPl
 const usualKeyVariable = "POSTERN_EXTRACTOR_API_KEY";
 
 /**
- * The model of `memory.extractor`, or null. Tells the operator what leaves this machine.
- * @throws PosternError `invalid_configuration` when there is no key where one has to be
+ * The model of `memory.extractor`, or null.
+ * @throws PosternError `invalid_configuration` when a required key is missing
  */
 function extractorOf(
   config: Pick<Config, "memory" | "env">,

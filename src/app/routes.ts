@@ -38,19 +38,19 @@ import {
 } from "../http/index.ts";
 import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
-import type { Tool } from "../wire/tool.ts";
+import type { Folder } from "../wire/access.ts";
+import type { ListAgentsOutput } from "../wire/coding.ts";
+import { type Tool, toolAnnotations, toolSchema } from "../wire/tool.ts";
 import type { Coding } from "./coding.ts";
 import type { Config } from "./config.ts";
-import { createManifest } from "./manifest.ts";
 import type { Memory } from "./memory.ts";
 import { packageVersion } from "./version.ts";
 
-/** Everything that the routes reach. */
 export interface RouteParts {
   readonly config: Pick<Config, "auth" | "env">;
   readonly log: Log;
   readonly gateway: { readonly id: string; readonly version: string };
-  /** Where the gateway is to be reached now: its port may be known only when it listens. */
+  /** The port may be known only when it listens. */
   place(): { readonly baseUrl: string };
   readonly accounts: Accounts;
   readonly folders: Folders;
@@ -64,7 +64,6 @@ export interface RouteParts {
   readonly ready: ReadyParts;
 }
 
-/** What a gateway answers, each room's routes with what they need of the others. */
 export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
   const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory, mcp, tools } = parts;
   const baseUrl = (): string => parts.place().baseUrl;
@@ -139,5 +138,32 @@ function createManifestSource(deps: {
       folders: registered.filter((_folder, index) => visible[index] === true),
       agents: await agents.list(),
     });
+  };
+}
+
+/** Incremented with incompatible changes. */
+export const manifestProtocolVersion = "1";
+
+/** What an LLM's host reads to offer Postern's tools. */
+export function createManifest(facts: {
+  readonly gateway: { readonly id: string; readonly version: string };
+  readonly tools: readonly Omit<Tool<never>, "run">[];
+  readonly folders: readonly Folder[];
+  readonly agents: ListAgentsOutput;
+}): Record<string, unknown> {
+  return {
+    protocolVersion: manifestProtocolVersion,
+    gateway: { ...facts.gateway, name: "postern", platform: process.platform },
+    tools: facts.tools.map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      inputSchema: toolSchema(tool.input, "input"),
+      outputSchema: toolSchema(tool.output, "output"),
+      annotations: toolAnnotations(tool),
+    })),
+    folders: facts.folders,
+    agents: facts.agents.agents,
+    availableAgents: facts.agents.availableAgents,
+    default: facts.agents.default,
   };
 }

@@ -201,7 +201,7 @@ test("what systemd refuses is told", async () => {
   const { root, run } = await makeMachine("linux");
   await writeFile(join(root, "fails"), "restart");
   expect((await run("install")).stderr).toBe(
-    "postern: service_failed: `restart postern.service` did not work: Job failed.\n",
+    "postern: service_failed: `restart postern.service` failed: Job failed.\n",
   );
 });
 

@@ -16,8 +16,8 @@ import { type Config, loadConfig } from "./config.ts";
 import { packageVersion } from "./version.ts";
 
 /**
- * The gateway of this configuration as a service of this user.
- * @param program the command's own file, absolute
+ * The gateway as a user service.
+ * @param program the command's file, absolute
  */
 export function createService(
   program: string,

@@ -6,7 +6,7 @@ import { scopeSchema } from "../wire/access.ts";
 const mebibyte = 1024 * 1024;
 const minuteMs = 60_000;
 
-/** An address without credentials, which would end up in messages. */
+/** Without credentials, which would appear in messages. */
 const modelAddressSchema = z
   .url({ protocol: /^https?$/ })
   .refine((address) => /^[^?#@]*$/.test(address), "Use an address without credentials or query.");
@@ -22,7 +22,7 @@ const extractorModel = {
     ),
 };
 
-/** The config file, `config.json` in the state folder. An unknown key is an error. `docs/reference/settings.md` is made from this. */
+/** The config file, `config.json` in the state folder. Unknown keys are errors. Source of `docs/reference/settings.md`. */
 export const configFileSchema = z.strictObject({
   host: z.string().min(1).optional().describe("Address to listen on. Default: 127.0.0.1 and ::1."),
   port: z.int().min(0).max(65_535).default(7177).describe("Port to listen on; 0 picks a free one."),
@@ -175,7 +175,7 @@ export const configFileSchema = z.strictObject({
 
 type Setting = keyof z.output<typeof configFileSchema>;
 
-/** Where a setting comes from besides the config file. A `list` is separated by commas. */
+/** Where a setting comes from besides the config file. A `list` is comma-separated. */
 export interface SettingSource {
   readonly variable: string;
   readonly form: "text" | "number" | "list";
@@ -183,7 +183,7 @@ export interface SettingSource {
   readonly option?: string;
 }
 
-/** Settings that have an environment variable. It wins over the config file, and an option over both. */
+/** Settings with an environment variable, which wins over the config file; an option wins over both. */
 export const settingSources = {
   host: { variable: "POSTERN_HOST", form: "text", option: "--host" },
   port: { variable: "POSTERN_PORT", form: "number", option: "--port" },
@@ -200,7 +200,7 @@ export const settingSources = {
   logLevel: { variable: "POSTERN_LOG_LEVEL", form: "text" },
 } as const satisfies Partial<Record<Setting, SettingSource>>;
 
-/** Variables that are no setting of the config file, each with what it is for. */
+/** Environment variables without a setting in the config file. */
 export const otherVariables: Readonly<Record<string, string>> = {
   POSTERN_HOME: "The state folder, which contains `config.json`. Default: `~/.postern`. Agents cannot work in it.",
   POSTERN_TOKEN: "Token for commands that do not act as the owner. Required by `postern mcp`.",

@@ -10,16 +10,16 @@ import type { SmokeResult } from "../doctor/index.ts";
 import { connectTerminalHost } from "../terminal-host/client.ts";
 import { packageVersion } from "./version.ts";
 
-/** Many times what an agent takes on a quiet machine; it may wait for a network that is not there. */
+/** Many times what an agent needs on an idle machine; it may wait for the network. */
 const readyWithinMs = 60_000;
 const lookAgainMs = 100;
-/** Longer than the host's own looking round, so that it has not left before its terminal is asked for. */
+/** Longer than the host's check for idleness, so that it does not exit before the terminal is requested. */
 const idleExitMs = 2_000;
 const endGraceMs = 1_000;
 
 /**
- * Starts the agent as a session would, in a terminal and an empty folder of its own, waits for its composer, and ends it. No prompt is
- * sent. The terminal host that does it is not the gateway's, and leaves by itself.
+ * Starts the agent as a session would, in an empty folder and under a separate terminal host, waits for its composer, and ends it.
+ * No prompt is sent.
  */
 export async function smokeStart(
   agents: Pick<AgentRegistry, "resolve" | "environmentOf">,
@@ -59,9 +59,9 @@ export async function smokeStart(
           if (template.composerPainted(lines)) return { started: true, afterMs };
           const exit = (await host.list()).find((info) => info.terminalId === terminalId)?.exit ?? null;
           if (exit !== null)
-            return { started: false, reason: `It exited with code ${exit.exitCode}${lastWords(lines)}.` };
+            return { started: false, reason: `It exited with code ${exit.exitCode}${lastOutput(lines)}.` };
           if (afterMs > readyWithinMs) {
-            return { started: false, reason: `Not ready within ${readyWithinMs / 1000} s${lastWords(lines)}.` };
+            return { started: false, reason: `Not ready within ${readyWithinMs / 1000} s${lastOutput(lines)}.` };
           }
           await systemClock.sleep(lookAgainMs);
         }
@@ -76,12 +76,12 @@ export async function smokeStart(
   }
 }
 
-const maxWords = 200;
+const maxOutputLength = 200;
 
-function lastWords(lines: readonly string[]): string {
+function lastOutput(lines: readonly string[]): string {
   const text = lines
     .map((line) => line.trim())
     .filter((line) => line !== "")
     .join(" ");
-  return text === "" ? "" : `; its last screen: ${text.slice(-maxWords)}`;
+  return text === "" ? "" : `; its last screen: ${text.slice(-maxOutputLength)}`;
 }

@@ -15,7 +15,7 @@ import { createErasure, type Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
 import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 
-/** The store, and what needs nothing but the store: for the gateway, and for commands that work with and without one. */
+/** The store and the capabilities that need only the store, for the gateway and for commands. */
 export interface Stores {
   readonly db: Kysely<Tables>;
   readonly dialect: "sqlite" | "postgres";
@@ -23,11 +23,10 @@ export interface Stores {
   readonly oauth: OAuth;
   readonly folders: Folders;
   readonly agents: AgentRegistry;
-  /** Opens and seals with `POSTERN_HOME/key`: a stolen store alone gives none of what is sealed. */
+  /** Encrypts with `POSTERN_HOME/key`, which a stolen store lacks. */
   readonly secrets: SecretBox;
-  /** Of this store; started by who deletes what may leave no trace. */
   readonly erasure: Erasure;
-  /** For addresses that somebody else chose. */
+  /** For addresses chosen by others. */
   readonly fetch: GuardedFetch;
   /** Idempotent. */
   close(): Promise<void>;
@@ -36,9 +35,9 @@ export interface Stores {
 export interface StoresDeps {
   readonly log: Log;
   readonly clock: Clock;
-  /** Where the gateway is, once it listens; what the configuration says when left out. */
+  /** Where the gateway is once it listens; defaults to the configuration. */
   readonly place?: () => GatewayPlace;
-  /** Agents beside the built-in ones and those of the configuration. */
+  /** Agents besides the built-in and configured ones. */
   readonly furtherAgents?: readonly AgentTemplate[];
 }
 

@@ -7,7 +7,6 @@ import type { Folders } from "../folders/index.ts";
 import type { Config } from "./config.ts";
 import type { Stores } from "./stores.ts";
 
-/** What the Telegram bot needs of the gateway. */
 export interface TelegramChatDeps
   extends Pick<ChatDeps, "tools" | "events" | "problemOf" | "clock" | "log">,
     Pick<Stores, "db"> {
@@ -17,7 +16,7 @@ export interface TelegramChatDeps
   readonly baseUrl: () => string;
 }
 
-/** Opens the Telegram bot, when one is configured and its token is there. Nothing of it is loaded otherwise. */
+/** Starts the Telegram bot if it is configured and has a token; loads nothing otherwise. */
 export async function openTelegramChat(deps: TelegramChatDeps): Promise<ChatFace | null> {
   const { config, accounts, folders, log, clock, db } = deps;
   const { telegram } = config;
@@ -71,7 +70,7 @@ async function realPaths(paths: readonly string[]): Promise<readonly string[]> {
   );
 }
 
-/** Whoever is on the list acts as the owner, with what the configuration gives to chats. */
+/** Allowed users act as the owner, with the configured scopes and folders. */
 async function ownerInChat(
   accounts: Accounts,
   limits: {
@@ -82,7 +81,7 @@ async function ownerInChat(
   const { accountId } = await accounts.owner();
   return {
     accountId,
-    // As the owner on this machine: by the configuration file, which only the owner writes.
+    // Like the owner on this machine: only the owner writes the configuration file.
     kind: "socket",
     scopes: new Set(limits.scopes),
     folders: limits.folders,

@@ -20,17 +20,16 @@ import type { Coding } from "./coding.ts";
 
 const reads: ToolEffects = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 const stops: ToolEffects = { readOnly: false, destructive: true, idempotent: true, openWorld: false };
-/** The turn that it ends can be asked for again: nothing is lost. */
+/** The turn can be requested again. */
 const pauses: ToolEffects = { ...stops, destructive: false };
-/** What an agent then does on the machine is anything. */
+/** The agent can then do anything on the machine. */
 const setsInMotion: ToolEffects = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
 
-/** Keeps a tool's schemas and its function of one type. */
 function tool<Input, Output>(definition: Tool<Caller, Input, Output>): Tool<Caller, Input, Output> {
   return definition;
 }
 
-/** Every coding tool: the one table. @see the seed, "Coding tool routes" */
+/** Every coding tool. */
 export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
   return [
     tool({
@@ -127,7 +126,7 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
     }),
     tool({
       name: "coding_answer_permission",
-      title: "Answer a permission",
+      title: "Answer a permission request",
       description:
         "Allows or denies a permission request: an entry of `permissions` in a session's summary. A denial can include a message for " +
         "the agent; answer a question by allowing it with `answers`. Check tool and input first: they come from the agent and " +

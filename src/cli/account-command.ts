@@ -1,9 +1,10 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
+import { hasCode } from "../core/errors.ts";
 import { type Scope, scopeSchema } from "../wire/access.ts";
 import type { AddAccountInput } from "../wire/accounts.ts";
+import { meSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { withStores } from "./context.ts";
-import { minutesUntil, runningAddress, webAddress } from "./login-link-command.ts";
+import { send, withStores } from "./context.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -15,7 +16,7 @@ interface AddOptions extends CommonOptions {
 
 const accountScopeSchema = scopeSchema.exclude(["admin"]);
 
-/** `postern account add|list|remove`: who may sign in beside the owner; in the store, with or without a running gateway. */
+/** `postern account add|list|remove`: accounts besides the owner's; with or without a running gateway. */
 export function addAccountCommands(program: Command, context: CliContext): void {
   const group = program.command("account").description("manage accounts for other people");
 
@@ -30,7 +31,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
       `its scopes, comma-separated: ${accountScopeSchema.options.join(", ")}`,
       listOf(accountScopeSchema),
     )
-    .option("--base-url <url>", "the address that its browser uses (default: that of the running gateway)", webAddress)
+    .option("--base-url <url>", "gateway address for the link (default: that of the running gateway)", webAddress)
     .action((name: string, options: AddOptions) => addAccount(name, options, context));
 
   describe(group.command("list"), ["postern account list", "postern account list --json"])
@@ -77,4 +78,88 @@ async function addAccount(name: string, options: AddOptions, context: CliContext
 
 function scopeList(scopes: readonly Scope[]): string {
   return scopes.join(",");
+}
+
+interface LinkOptions extends CommonOptions {
+  readonly baseUrl?: string;
+  readonly account?: string;
+}
+
+/** `postern login-link` and `postern browser list|revoke`; with or without a running gateway. */
+export function addLoginLinkCommands(program: Command, context: CliContext): void {
+  describe(program.command("login-link"), [
+    "postern login-link",
+    "postern login-link --base-url https://postern.example.org",
+    "postern login-link | qrencode -t ansiutf8",
+    "postern login-link --account anna",
+  ])
+    .description("print a single-use link that signs in a browser as you")
+    .option("--account <account>", "sign in as this account, by its name or ID (default: you, the owner)")
+    .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
+    .action((options: LinkOptions) => makeLink(options, context));
+
+  const group = program.command("browser").description("list and sign out browsers");
+
+  describe(group.command("list"), ["postern browser list", "postern browser list --json"])
+    .description("list signed-in browsers")
+    .action(async (options: CommonOptions) => {
+      const browsers = await withStores(context, (stores) => stores.browsers.list());
+      if (options.json) return context.stdout(`${printableJson({ browserSessions: browsers })}\n`);
+      if (browsers.length === 0) return context.stderr("No signed-in browsers. To sign one in: postern login-link\n");
+      const rows = browsers.map((each) => [
+        each.browserSessionId,
+        each.createdAt,
+        each.lastUsedAt,
+        each.expiresAt,
+        each.userAgent,
+      ]);
+      return context.stdout(`${table(["ID", "SIGNED IN", "LAST USED", "EXPIRES", "BROWSER"], rows)}\n`);
+    });
+
+  describe(group.command("revoke"), ["postern browser revoke 3f0c…"])
+    .description("sign out a browser, effective immediately")
+    .argument("<browserSessionId>", "the ID that `postern browser list` shows")
+    .action(async (browserSessionId: string, options: CommonOptions) => {
+      await withStores(context, (stores) => stores.browsers.revoke(browserSessionId));
+      context.stdout(
+        options.json ? `${printableJson({ revoked: browserSessionId })}\n` : `Signed out ${browserSessionId}.\n`,
+      );
+    });
+}
+
+async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliContext): Promise<void> {
+  const running = await runningAddress(context);
+  const address = baseUrl ?? running;
+  const { url, expiresAt } = await withStores(context, (stores) =>
+    stores.browsers.createLink(address, account ?? null),
+  );
+  if (json) return context.stdout(`${printableJson({ url, expiresAt })}\n`);
+  context.stdout(`${url}\n`);
+  const minutes = minutesUntil(expiresAt, context.clock);
+  context.stderr(
+    `Signs in one browser as ${account === undefined ? "you" : plainLine(account)}. Single use, expires in ${minutes} minutes.\n`,
+  );
+  if (running === null) context.stderr("No gateway is running. Start one with `postern serve`.\n");
+}
+
+/** The address of the running gateway, whose port can differ from the configured one; null when none is running. */
+export async function runningAddress(context: CliContext): Promise<string | null> {
+  try {
+    const me = await send(context, { method: "GET", path: "/api/me" }, meSchema);
+    return me.gateway.baseUrl;
+  } catch (error) {
+    // `route_not_found`: one of an older version.
+    if (hasCode(error, "gateway_not_running") || hasCode(error, "route_not_found")) return null;
+    throw error;
+  }
+}
+
+/** @throws InvalidArgumentError */
+export function webAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new InvalidArgumentError("Use an address such as https://postern.example.org.");
+}
+
+export function minutesUntil(time: string, clock: CliContext["clock"]): number {
+  return Math.round((Date.parse(time) - clock.now()) / 60_000);
 }

@@ -60,7 +60,7 @@ test("without a decision everything that waits is shown", async () => {
   const run = await answer([first, { ...second, answerable: false }], "answer", sessionId);
   expect(run).toMatchObject({ code: 0 });
   expect(run.stdout).toBe(
-    `${first.permissionId} Bash {"command":"ls"}\n${second.permissionId} Bash {"command":"rm x"} (in its terminal only)\n`,
+    `${first.permissionId} Bash {"command":"ls"}\n${second.permissionId} Bash {"command":"rm x"} (answer with \`postern attach\`)\n`,
   );
   expect(sent()).toBeUndefined();
 });
@@ -101,5 +101,5 @@ test("a refusal of the gateway is told", async () => {
 
 test("interrupt says what it did", async () => {
   const run = await answer([], "interrupt", sessionId);
-  expect(run).toMatchObject({ code: 0, stdout: "Stopped the turn of 0b0c0000-0000-4000-8000-000000000001.\n" });
+  expect(run).toMatchObject({ code: 0, stdout: "Stopped the turn in 0b0c0000-0000-4000-8000-000000000001.\n" });
 });

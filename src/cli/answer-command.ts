@@ -22,7 +22,7 @@ interface AnswerOptions extends CommonOptions {
   readonly choice?: string;
 }
 
-/** `postern coding answer`: allows or denies what an agent waits for. */
+/** `postern coding answer`: answers a permission request, question or dialog. */
 export function addAnswerCommand(group: Command, context: CliContext): void {
   describe(group.command("answer"), [
     "postern coding answer 0b0c… --allow",
@@ -81,7 +81,7 @@ function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "a
   return null;
 }
 
-/** The one that is named, or the only one; one that is named and not open is left for the gateway to refuse. */
+/** The named request, or the only one. The gateway refuses one that is not open. */
 function choose(
   open: readonly PendingPermission[],
   { sessionId, permissionId }: { readonly sessionId: string; readonly permissionId: string | undefined },
@@ -99,7 +99,7 @@ function choose(
   );
 }
 
-/** One line on what an agent waits for. */
+/** A pending request on one line. */
 export function permissionLine({
   permissionId,
   kind,
@@ -113,13 +113,13 @@ export function permissionLine({
     return plainLine(`${permissionId} ${tool} ${offered}`);
   }
   const what = kind === "permission" ? tool : kind;
-  const where = answerable ? "" : " (in its terminal only)";
+  const where = answerable ? "" : " (answer with `postern attach`)";
   return plainLine(`${permissionId} ${what} ${JSON.stringify(input)}${where}`);
 }
 
 const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
 
-/** By the questions' texts, which may hold any sign; the only question need not be named. */
+/** Answers by question. A question can contain `=`; the only question need not be named. */
 function answersTo(permission: PendingPermission | undefined, given: readonly string[]): Record<string, string> {
   const questions = questionsSchema.safeParse(permission?.input).data?.questions.map(({ question }) => question) ?? [];
   return Object.fromEntries(

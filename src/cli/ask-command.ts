@@ -36,7 +36,6 @@ interface AskOptions extends CommonOptions {
   readonly wait?: number;
 }
 
-/** A sign of life while nothing else happens. */
 const heartbeatMs = 15_000;
 /** The gateway takes no larger body by default. */
 const maxPromptBytes = 1024 * 1024;
@@ -152,7 +151,8 @@ async function followTurn(
   return answer;
 }
 
-function isUnderWay(session: SessionSummary): boolean {
+/** Whether an agent works, or is about to. */
+export function isUnderWay(session: SessionSummary): boolean {
   if (session.status === "completed" || session.status === "failed") return false;
   if (session.activity === null) return false;
   return (
@@ -171,7 +171,7 @@ function startHeartbeat(context: CliContext): () => void {
   let cancel: () => void;
   const beat = (): void => {
     cancel = context.clock.after(heartbeatMs, () => {
-      context.stderr(`waiting for the agent, ${Math.round((context.clock.now() - startedAt) / 1000)} s\n`);
+      context.stderr(`Waiting for the agent (${Math.round((context.clock.now() - startedAt) / 1000)} s)\n`);
       beat();
     });
   };
@@ -199,7 +199,7 @@ function printAnswer(answer: AskOutput, context: CliContext): void {
   if (attention !== "") context.stderr(`${attention}\n`);
 }
 
-/** A script that continues after `ask` must be able to trust that the turn was not cut short. */
+/** Scripts rely on the exit code: success means that the turn was completed. */
 function failWhenUnfinished(answer: AskOutput): void {
   const id = plainLine(answer.sessionId);
   if (answer.status === "failed") {
@@ -236,22 +236,22 @@ function failWhenUnfinished(answer: AskOutput): void {
       );
     default:
       if (answer.turnFailure !== null && answer.delivered === true && !isUnderWay(answer)) {
-        throw new PosternError("agent_failed", `${answer.agent} gave no answer: ${plainLine(answer.turnFailure)}`);
+        throw new PosternError("agent_failed", `${answer.agent} did not answer: ${plainLine(answer.turnFailure)}`);
       }
   }
 }
 
-// `postern coding answer` without a decision shows all of it.
+// `postern coding answer` without a decision prints it in full.
 const maxAskedLength = 300;
 
 function cut(text: string): string {
   return text.length <= maxAskedLength ? text : `${text.slice(0, maxAskedLength)}…`;
 }
 
-/** Names the commands that go on from here. */
+/** What the session waits for, and the commands that answer it. */
 function whatItWaitsFor({ sessionId, activity, permissions }: AskOutput): string {
   const id = plainLine(sessionId);
-  const what = activity === "needs_answer" ? "an answer" : "a permission";
+  const what = activity === "needs_answer" ? "an answer" : "permission";
   if (!permissions.some(({ answerable }) => answerable)) {
     return `Session ${id} is waiting for ${what} in its terminal. Stop the turn with \`postern coding interrupt ${id}\`, or end it with \`postern coding close ${id}\`.`;
   }

@@ -2,8 +2,7 @@ import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
 import type { AttachEnd } from "./attach/attach.ts";
 import { type DetachKey, defaultDetachKey, detachKey } from "./attach/keys.ts";
-import { exitCodes } from "./exit-code.ts";
-import { type CommonOptions, describe } from "./options.ts";
+import { type CommonOptions, describe, exitCodes } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
@@ -13,8 +12,8 @@ interface AttachCommandOptions extends CommonOptions {
 }
 
 /**
- * `postern attach`: a session's live terminal in the user's own.
- * @param setExitCode the agent's own exit code becomes the command's
+ * `postern attach`: shows a session's terminal.
+ * @param setExitCode gets the agent's exit code
  */
 export function addAttachCommand(program: Command, context: CliContext, setExitCode: (code: number) => void): void {
   describe(program.command("attach"), [
@@ -40,7 +39,7 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
           "`postern attach` needs a terminal for input and output. To read a session without one, run `postern coding read`.",
         );
       }
-      const { attach } = await import("./attach/attach.ts"); // loads a terminal model: other commands do not wait for it
+      const { attach } = await import("./attach/attach.ts"); // slow to load
       const end = await attach(
         { terminal, clock: context.clock, socketPath: await context.ports.socketPath() },
         {

@@ -67,7 +67,7 @@ describe("postern restore", () => {
     const argv = ["restore", "b.tar.gz", "--replace", "--without-replay"];
     const run = await runCommand(argv, { ports: { restore: restorePort(asked, { before, replayed }) } });
     expect(run.stderr).toContain("is in /srv/home.before-restore-x.");
-    expect(run.stderr).toContain("2 memory entries, data of 1 sessions, 0 accounts, 3 sign-ins");
+    expect(run.stderr).toContain("2 memory entries, data of 1 session, 0 accounts, 3 sign-ins");
     expect(asked).toMatchObject([{ replace: true, replay: false }]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isoTime } from "../core/clock.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
-import { plainLine, printableJson, sizeText } from "./plain-text.ts";
+import { count, plainLine, printableJson, sizeText } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface BackupOptions extends CommonOptions {
@@ -74,11 +74,11 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       }
       const { logs, sessions, accounts, credentials } = replayed;
       return context.stderr(
-        `Not restored, because they were deleted since: ${logs} memory entries, data of ${sessions} sessions, ${accounts} accounts, ${credentials} sign-ins and tokens.\n`,
+        `Not restored, because they were deleted since: ${count(logs, "memory entry", "memory entries")}, data of ${count(sessions, "session")}, ${count(accounts, "account")}, ${count(credentials, "sign-in or token", "sign-ins and tokens")}.\n`,
       );
     });
 }
 
-function progressOf(context: CliContext, { json }: CommonOptions): (words: string) => void {
-  return json ? () => undefined : (words) => context.stderr(`${plainLine(words)} …\n`);
+function progressOf(context: CliContext, { json }: CommonOptions): (step: string) => void {
+  return json ? () => undefined : (step) => context.stderr(`${plainLine(step)}…\n`);
 }

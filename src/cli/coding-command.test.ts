@@ -123,7 +123,7 @@ test("ask shows that it waits while nothing comes, and stops with the answer", a
     },
   };
   const run = await coding({ coding_ask: [{ body: askOutput(), delayMs: 100 }] }, ["ask", "hi"], { clock });
-  expect(run.stderr.match(/waiting for the agent/g)).toHaveLength(2);
+  expect(run.stderr.match(/Waiting for the agent/g)).toHaveLength(2);
   expect(stopped).toBe(true);
 });
 
@@ -162,7 +162,7 @@ test.each([
       activity: "needs_permission",
       permissions: [pendingPermission()],
     }),
-    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for a permission: Bash",
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for permission: Bash",
   ],
   [
     "question of the agent",
@@ -172,12 +172,12 @@ test.each([
   [
     "permission that waits in the terminal",
     askOutput({ activity: "needs_permission", permissions: [pendingPermission({ answerable: false })] }),
-    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for a permission in its terminal",
+    "agent_needs_you: Session 0b0c0000-0000-4000-8000-000000000001 is waiting for permission in its terminal",
   ],
   [
     "turn that its vendor refused",
     askOutput({ turns: [turn(0, "hi")], turnFailure: "Your credit\nis too low." }),
-    "agent_failed: claude-code gave no answer: Your credit is too low.",
+    "agent_failed: claude-code did not answer: Your credit is too low.",
   ],
   ["missing log-in", askOutput({ activity: "needs_login" }), "agent_needs_you"],
 ])("ask ends with 1 on a %s", async (_name, answer, message) => {
@@ -214,7 +214,20 @@ test("read prints turns with one line for each tool call", async () => {
   expect(run.stdout).toBe(
     '── 0 user · 2025-01-01T00:00:00.000Z\nlist\n\n── 1 assistant · 2025-01-01T00:00:00.000Z\n[Bash {"command":"ls"}] ok\ndone\n',
   );
-  expect(gateway?.requests).toMatchObject([{ body: { sessionId: "x", last: 2, waitMs: 3000 } }]);
+  expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x", last: 2 }]);
+});
+
+test("read --wait waits only while the agent works", async () => {
+  const idle = readOutput({ activity: "idle", turns: [] });
+  const read = ["read", "x", "--wait", "600"];
+  expect(await coding({ coding_read_session: [{ body: idle }] }, read)).toMatchObject({ code: 0 });
+  expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x" }]);
+  await gateway?.close();
+  const working = readOutput({ activity: "working", turns: [] });
+  const done = readOutput({ turns: [turn(1, "done")] });
+  const run = await coding({ coding_read_session: [{ body: working }, { body: done }] }, read);
+  expect(run.stdout).toContain("done");
+  expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x" }, { sessionId: "x", waitMs: 600_000 }]);
 });
 
 test("close, close-all and agents speak to their tools", async () => {
@@ -239,7 +252,7 @@ test("close, close-all and agents speak to their tools", async () => {
   await gateway?.close();
   expect(await coding(script, ["close-all"])).toMatchObject({
     code: 1,
-    stdout: "Closed 1.\n",
+    stdout: "Closed 1 session.\n",
     stderr: "postern: session_busy: 1 session could not be closed: y: It is busy.\n",
   });
   await gateway?.close();

@@ -9,13 +9,12 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
-import { addAskCommand } from "./ask-command.ts";
-import { callTool } from "./context.ts";
-import { addListCommand } from "./list-command.ts";
+import { addAskCommand, isUnderWay } from "./ask-command.ts";
+import { callTool, connect } from "./context.ts";
+import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { addSearchCommand } from "./search-command.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
 import { attentionText, sessionLine, turnText } from "./turn-text.ts";
 
@@ -55,9 +54,12 @@ function addReadCommand(group: Command, context: CliContext): void {
         sessionId,
         ...(after !== undefined && { after }),
         ...(last !== undefined && { last }),
-        ...(wait !== undefined && { waitMs: wait * 1000 }),
       };
-      const output = await callTool(context, "coding_read_session", { input, output: readOutputSchema });
+      const gateway = await connect(context);
+      const read = (more: object) =>
+        gateway.call("coding_read_session", { input: { ...input, ...more }, output: readOutputSchema });
+      let output = await read({});
+      if (wait !== undefined && isUnderWay(output)) output = await read({ waitMs: wait * 1000 });
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
       const attention = attentionText(output);
@@ -85,7 +87,10 @@ function addCloseCommands(group: Command, context: CliContext): void {
     .action(async (options: CommonOptions) => {
       const output = await callTool(context, "coding_close_all", { input: {}, output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
-      else context.stdout(`Closed ${output.closed.length}.\n${output.closed.map(worktreeText).join("")}`);
+      else
+        context.stdout(
+          `Closed ${count(output.closed.length, "session")}.\n${output.closed.map(worktreeText).join("")}`,
+        );
       failWhenLeft(output.failed);
     });
 }
@@ -120,11 +125,11 @@ function addInterruptCommand(group: Command, context: CliContext): void {
       });
       const id = plainLine(output.sessionId);
       if (json) return context.stdout(`${printableJson(output)}\n`);
-      return context.stdout(output.interrupted ? `Stopped the turn of ${id}.\n` : `No turn of ${id} was running.\n`);
+      return context.stdout(output.interrupted ? `Stopped the turn in ${id}.\n` : `No turn was running in ${id}.\n`);
     });
 }
 
-/** What became of a closed session's worktree, for a person; nothing for a session without one. */
+/** What happened to a closed session's worktree; empty for a session without one. */
 function worktreeText({ sessionId, worktree }: CloseOutput): string {
   if (worktree === null) return "";
   const { path, removed, reason, rescue, ignoredLost, branchKept } = worktree;

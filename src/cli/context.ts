@@ -26,7 +26,7 @@ export async function send<T>(
   return (await connect(context)).send(route, output);
 }
 
-/** Opens the store for one task and closes it, whatever became of the task. */
+/** Opens the store for one task, and closes it afterwards. */
 export async function withStores<T>(context: CliContext, task: (stores: CliStores) => Promise<T>): Promise<T> {
   const stores = await context.ports.openStores();
   try {
@@ -39,7 +39,7 @@ export async function withStores<T>(context: CliContext, task: (stores: CliStore
 // People do not type longer answers.
 const maxAnswerLength = 1_000;
 
-/** Whether a person answers the question, which was asked, with yes. */
+/** Reads the answer to a question: whether it is yes. */
 export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean> {
   let text = "";
   for await (const chunk of stdin) {
@@ -49,7 +49,7 @@ export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean
   return /^\s*y(es)?\s*$/i.test(text.split("\n", 1)[0] ?? "");
 }
 
-/** @throws PosternError `usage` when no one can be asked to confirm what cannot be undone */
+/** @throws PosternError `usage` without `--yes` where no one can be asked */
 export function requireConfirmation(
   options: { readonly yes?: true; readonly json?: true },
   { interactive }: Pick<CliContext, "interactive">,

@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { codeBlocks, documents, withWords } from "../../test/support/documentation.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
-import { loadConfig } from "../app/config.ts";
-import { refuseReadableNetwork } from "../app/exposure.ts";
+import { loadConfig, refuseReadableNetwork } from "../app/config.ts";
 
 const pages = documents();
 

@@ -14,7 +14,7 @@ interface EventsOptions extends CommonOptions {
   readonly count?: number;
 }
 
-/** `postern events`: what happens to sessions, as it happens, through the running gateway. */
+/** `postern events`: follows the events of sessions, through the running gateway. */
 export function addEventsCommand(program: Command, context: CliContext): void {
   describe(program.command("events"), [
     "postern events --follow",
@@ -52,12 +52,11 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     });
 }
 
-/** An event for a person. */
 export function eventLine(event: SessionEvent): string {
-  return plainLine(`${event.at}  ${wordsOf(event)}  ${event.sessionId} · ${event.agent} · ${event.dir}`);
+  return plainLine(`${event.at}  ${summaryOf(event)}  ${event.sessionId} · ${event.agent} · ${event.dir}`);
 }
 
-function wordsOf(event: SessionEvent): string {
+function summaryOf(event: SessionEvent): string {
   switch (event.kind) {
     case "session.created":
       return event.replaces === null ? "created" : `created, continues ${event.replaces}`;
@@ -68,7 +67,7 @@ function wordsOf(event: SessionEvent): string {
     case "session.turn_ended":
       return "turn ended";
     case "session.permission_asked":
-      return `asks for ${event.tool} (${event.permission} ${event.permissionId})`;
+      return `requests ${event.tool} (${event.permission} ${event.permissionId})`;
     case "session.exited":
       return `exited, code ${event.exitCode ?? "unknown"}${event.signal === null ? "" : `, ${event.signal}`}`;
     case "session.closed":
@@ -81,7 +80,7 @@ interface FollowerReports {
   /** @returns false to end */
   onEvent(event: SessionEvent): boolean;
   onReset(reset: StreamReset): void;
-  /** The gateway went away; it is called again and again until it is back. */
+  /** The connection was lost; called at each failed attempt. */
   onLost(): void;
 }
 
@@ -96,7 +95,7 @@ interface FollowOptions {
 
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
-// The stream says something every 15 seconds.
+// The stream sends something every 15 seconds.
 const silenceMs = 60_000;
 // An event has less than 10 KB.
 const maxBlockBytes = 1024 * 1024;
@@ -146,7 +145,7 @@ function readStream(
         text = blocks.pop() ?? "";
         try {
           const wanted = blocks.every((block) => takeBlock(block, { reports, position }));
-          if (text.length > maxBlockBytes) throw new PosternError("too_large", "The gateway's answer is too large.");
+          if (text.length > maxBlockBytes) throw new PosternError("too_large", "The gateway's response is too large.");
           if (wanted) return;
           resolve(true);
         } catch (error) {

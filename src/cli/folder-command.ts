@@ -9,11 +9,10 @@ interface AddOptions extends CommonOptions {
   readonly scopes: readonly FolderScope[];
 }
 
-/** What `coding` for a folder means: the agents obey what lies in it. */
 export const trustNotice =
   "This folder is now trusted: agents start here without a trust dialog, and hooks and settings in its repositories run as you.\n";
 
-/** `postern folder add|list|remove`: where agents may work, in the store, with or without a running gateway. */
+/** `postern folder add|list|remove`; with or without a running gateway. */
 export function addFolderCommands(program: Command, context: CliContext): void {
   const group = program.command("folder").description("manage the folders where agents can work");
 
@@ -24,7 +23,7 @@ export function addFolderCommands(program: Command, context: CliContext): void {
     .description(
       "register a folder, or change a folder's scopes. Once a folder is registered, agents work only in registered folders",
     )
-    .argument("<path>", "an existing folder")
+    .argument("<path>", "path of the folder")
     .requiredOption(
       "--scopes <list>",
       `comma-separated: ${folderScopeSchema.options.join(", ")}`,
@@ -32,7 +31,7 @@ export function addFolderCommands(program: Command, context: CliContext): void {
     )
     .addHelpText(
       "after",
-      "\nScopes:\n  files   diffs and path completion\n  coding  agents may be started in it; their own hooks in it will run\n  exec    agents may be told to act without asking (permissionMode all)",
+      "\nScopes:\n  files   show diffs and complete paths\n  coding  start agents; agent hooks in the folder run\n  exec    let agents act without asking (--permission-mode all)",
     )
     .action(async (path: string, options: AddOptions) => {
       const folder = await withStores(context, (stores) =>

@@ -3,9 +3,9 @@ import type { z } from "zod";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { problemSchema } from "../wire/problem.ts";
 
-/** More than an answer of 1,000 turns takes; a bound, not an expectation. */
+/** More than a response with 1,000 turns needs. */
 const maxAnswerBytes = 64 * 1024 * 1024;
-/** Beyond the gateway's own wait; then it is stuck. */
+/** On top of the wait that was asked for. */
 const patienceMs = 60_000;
 
 /** Calls the coding tools of a running gateway as the owner, through its Unix socket. */
@@ -76,7 +76,7 @@ function exchange(
       incoming.on("data", (chunk: Buffer) => {
         sizeBytes += chunk.length;
         if (sizeBytes > maxAnswerBytes)
-          incoming.destroy(new PosternError("too_large", "The gateway's answer is too large."));
+          incoming.destroy(new PosternError("too_large", "The gateway's response is too large."));
         else chunks.push(chunk);
       });
       incoming.on("error", (error) => reject(connectionError(error, socketPath)));
@@ -86,7 +86,10 @@ function exchange(
     });
     outgoing.setTimeout(call.timeoutMs, () => {
       outgoing.destroy(
-        new PosternError("internal_error", `The gateway did not answer within ${call.timeoutMs / 1000} s.`),
+        new PosternError(
+          "internal_error",
+          `The gateway did not respond within ${call.timeoutMs / 1000} s. Check it with \`postern doctor\`.`,
+        ),
       );
     });
     outgoing.on("error", (error) => reject(connectionError(error, socketPath)));
@@ -94,7 +97,7 @@ function exchange(
   });
 }
 
-/** A failed connection, in words for a person. */
+/** Explains a failed connection. */
 export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ENOTSOCK")) {
     return new PosternError(
@@ -106,7 +109,7 @@ export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "EACCES", "EPERM")) {
     return new PosternError(
       "unauthenticated",
-      `The gateway at ${socketPath} belongs to another user. Run this as its owner.`,
+      `The gateway at ${socketPath} belongs to another user. Run this command as that user.`,
       {
         cause: error,
       },
@@ -124,7 +127,7 @@ export function connectionError(error: Error, socketPath: string): Error {
   return error;
 }
 
-/** The error in an answer. */
+/** The error in a response. */
 export function problemOf(answer: Answer): PosternError {
   const parsed = problemSchema.safeParse(parseJson(answer.text));
   if (!parsed.success)
@@ -138,7 +141,7 @@ export function problemOf(answer: Answer): PosternError {
   return new PosternError(code, missing === "" ? detail : `${detail} ${missing}`, { details: { status, ...details } });
 }
 
-/** Undefined for what is no JSON: a schema then refuses it. */
+/** Undefined for invalid JSON, which every schema here refuses. */
 export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -148,7 +151,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The path of a route with a query, without what is not given. */
+/** A path with the query parameters that are set. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;

@@ -95,7 +95,7 @@ describe("postern browser", () => {
   });
 
   test("signs one out, and says when there is none of that id", async () => {
-    expect(await run(["browser", "revoke", "b1"])).toMatchObject({ code: 0, stdout: "Signed b1 out.\n" });
+    expect(await run(["browser", "revoke", "b1"])).toMatchObject({ code: 0, stdout: "Signed out b1.\n" });
     expect(JSON.parse((await run(["browser", "revoke", "b1", "--json"])).stdout)).toEqual({ revoked: "b1" });
     const missing = await run(["browser", "revoke", "b2"]);
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringMatching(/^postern: browser_session_not_found: /) });

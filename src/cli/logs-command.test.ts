@@ -81,9 +81,9 @@ test("list sends its filters, shows a line for each entry and how to go on", asy
   const argv = ["list", "--session", "0b0c", "--source", "session", "--status", "ready", "--limit", "2"];
   const run = await logs(argv, { [path]: { body } });
   expect(run.stdout.split("\n")).toEqual([
-    "TIME                      LOG   SOURCE            SESSION  TITLE",
-    `${at}  log1  session           0b0c     Fix the guard`,
-    `${at}  log2  session, pending  0b0c     (no title)`,
+    "TIME                      ENTRY  SOURCE            SESSION  TITLE",
+    `${at}  log1   session           0b0c     Fix the guard`,
+    `${at}  log2   session, pending  0b0c     (no title)`,
     "",
   ]);
   expect(run).toMatchObject({ code: 0, stderr: "More: --cursor c1\n" });
@@ -104,7 +104,7 @@ test("list sends its filters, shows a line for each entry and how to go on", asy
 
 test("show prints what an entry says and what follows from it, without a terminal's control characters", async () => {
   const run = await logs(["show", "log1"], { "GET /api/v1/logs/log1": { body: detail } });
-  expect(run.stdout).toContain("Fix the guard\nLog: log1 · session · ready\nSession: 0b0c\nDirectory: /srv/code\n");
+  expect(run.stdout).toContain("Fix the guard\nEntry: log1 · session · ready\nSession: 0b0c\nDirectory: /srv/code\n");
   expect(run.stdout).toContain("why so");
   expect(run.stdout).toMatch(/now +Decision:timeout +status +30 s +log1\n$/);
   expect(run.stdout).not.toMatch(/[\u0007\u001b]/);
@@ -161,7 +161,7 @@ test("add remembers its words, or standard input; record a session", async () =>
   const path = "POST /api/v1/sessions/0b0c/record";
   const body = { outcome: "recorded", logIds: ["log1"], turns: 2 };
   expect(await logs(["record", "0b0c"], { [path]: { body } })).toMatchObject({
-    ...{ code: 0, stdout: "log1\n", stderr: "Remembered 2 turns.\n" },
+    ...{ code: 0, stdout: "log1\n", stderr: "Saved 2 turns to memory.\n" },
   });
   const known = { outcome: "known", logIds: [], turns: 0 };
   expect((await logs(["record", "0b0c"], { [path]: { body: known } })).stderr).toContain("already");

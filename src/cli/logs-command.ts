@@ -1,8 +1,13 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
 import {
+  type FactPage,
   factPageSchema,
   type ListLogsInput,
+  type LogDetail,
+  type LogEntry,
+  type LogFact,
+  type LogHit,
   listLogsInputSchema,
   logDetailSchema,
   logEntrySchema,
@@ -16,12 +21,12 @@ import {
 } from "../wire/logs.ts";
 import { readAll, send } from "./context.ts";
 import { withQuery } from "./gateway-client.ts";
+import { markerOf } from "./list-command.ts";
 import { addForgetCommands } from "./logs-forget-command.ts";
-import { detailText, entryTable, factTable, hitText } from "./logs-text.ts";
 import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
-import { count, plainLine, printableJson } from "./plain-text.ts";
+import { count, plainLine, plainText, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { markerOf } from "./search-command.ts";
+import { turnText } from "./turn-text.ts";
 
 interface ListOptions extends CommonOptions, Pick<ListLogsInput, "source" | "status" | "limit" | "cursor"> {
   readonly session?: string;
@@ -32,10 +37,9 @@ interface AddOptions extends CommonOptions {
   readonly session?: string;
 }
 
-/** No text of an entry has more bytes. */
-const tooMuch = { maxBytes: 4 * maxLogCharacters, tooLarge: "This is more than an entry may hold." };
+const tooMuch = { maxBytes: 4 * maxLogCharacters, tooLarge: "The text is too long for one entry." };
 
-/** `postern logs …`: what is remembered of sessions, and how it is forgotten; through the running gateway, as the owner. */
+/** `postern logs …`: the memory, through the running gateway, as the owner. */
 export function addLogsCommands(program: Command, context: CliContext): void {
   const group = program.command("logs").description("search and manage memory");
   addListCommand(group, context);
@@ -111,7 +115,7 @@ function addAddCommands(group: Command, context: CliContext): void {
       const { logIds, turns } = recorded;
       if (logIds.length === 0) return context.stderr("Everything is already in memory.\n");
       for (const logId of logIds) context.stdout(`${plainLine(logId)}\n`);
-      return context.stderr(`Remembered ${count(turns, "turn")}.\n`);
+      return context.stderr(`Saved ${count(turns, "turn")} to memory.\n`);
     });
 }
 
@@ -179,4 +183,57 @@ function addLogQueryCommands(group: Command, context: CliContext): void {
       context.stdout(`${factTable(page)}\n`);
       if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
     });
+}
+
+export function entryTable(logs: readonly LogEntry[]): string {
+  const rows = logs.map(({ logId, observedAt, source, status, sessionId, title }) => [
+    observedAt,
+    logId,
+    status === "ready" ? source : `${source}, ${status}`,
+    sessionId ?? "-",
+    title ?? "(no title)",
+  ]);
+  return table(["TIME", "ENTRY", "SOURCE", "SESSION", "TITLE"], rows);
+}
+
+export function hitText({ log, snippet }: LogHit, mark: (text: string) => string): string {
+  const facts = [log.logId, log.observedAt, ...(log.sessionId === null ? [log.source] : [log.sessionId])];
+  return [
+    mark(plainLine(log.title ?? "(no title)")),
+    `  ${facts.map(plainLine).join(" · ")}`,
+    `  ${mark(plainLine(snippet))}`,
+  ].join("\n");
+}
+
+export function factTable({ facts }: Pick<FactPage, "facts">): string {
+  const rows = facts.map((fact) => [
+    fact.validFrom,
+    fact.validTo ?? "now",
+    thing(fact.subject),
+    fact.predicate,
+    objectText(fact),
+    fact.logId,
+  ]);
+  return table(["SINCE", "UNTIL", "SUBJECT", "PREDICATE", "OBJECT", "ENTRY"], rows);
+}
+
+/** An entry with the facts extracted from it. */
+export function detailText(log: LogDetail): string {
+  const head = [
+    plainLine(log.title ?? "(no title)"),
+    `Entry: ${plainLine(log.logId)} · ${log.source} · ${log.status}${log.failure === null ? "" : ` (${plainLine(log.failure)})`}`,
+    ...(log.sessionId === null ? [] : [`Session: ${plainLine(log.sessionId)}`]),
+    ...(log.dir === null ? [] : [`Directory: ${plainLine(log.dir)}`]),
+    `Happened: ${log.observedAt} · Recorded: ${log.recordedAt}`,
+  ].join("\n");
+  const body = log.turns === null ? plainText(log.content ?? "") : log.turns.map(turnText).join("\n\n");
+  return [head, body, ...(log.facts.length === 0 ? [] : [factTable(log)])].join("\n\n");
+}
+
+function objectText({ object, value }: LogFact): string {
+  return object === null ? (value ?? "") : thing(object);
+}
+
+function thing({ type, key }: LogFact["subject"]): string {
+  return `${type}:${key}`;
 }

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { isPosternError, PosternError } from "../core/errors.ts";
 import {
+  type DeletionPreview,
   deletionPreviewSchema,
   logDeletionSchema,
   logDetailSchema,
@@ -9,7 +10,6 @@ import {
 } from "../wire/logs.ts";
 import { connect, requireConfirmation, saysYes } from "./context.ts";
 import { type GatewayClient, withQuery } from "./gateway-client.ts";
-import { previewText } from "./logs-text.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -25,11 +25,11 @@ interface PurgeOptions extends DeleteOptions {
   readonly all?: true;
 }
 
-/** Entries of one run; who has more runs it again. */
+/** In one run; a further run deletes more. */
 const maxPurged = 100_000;
 const pageSize = 200;
 
-/** `postern logs delete|purge`: what goes this way does not come back. */
+/** `postern logs delete|purge`. */
 export function addForgetCommands(group: Command, context: CliContext): void {
   describe(group.command("delete"), ["postern logs delete 0198…", "postern logs delete 0198… --yes --json"])
     .description("permanently delete an entry and everything derived only from it, after showing what is deleted")
@@ -128,7 +128,7 @@ async function deleteEach(
       facts += deletion.deleted.facts;
       isPending = deletion.message.includes("pending");
     } catch (error) {
-      // Somebody else deleted it meanwhile, which is as well.
+      // Already deleted by another caller.
       if (!isPosternError(error) || error.code !== "log_not_found") throw error;
     }
     if (showsProgress && (at + 1) % 10 === 0) context.stderr(`\r${at + 1} of ${logIds.length}`);
@@ -137,9 +137,17 @@ async function deleteEach(
   return { deleted, facts, isPending };
 }
 
+/** What a deletion removes and keeps. */
+function previewText({ removed, shared }: DeletionPreview): string {
+  const { facts, statements, entities } = removed;
+  const gone = `${count(facts, "fact")}, ${count(statements, "statement")} and ${count(entities, "entity", "entities")} will be permanently deleted.`;
+  if (shared.statements + shared.entities === 0) return gone;
+  return `${gone} ${count(shared.statements, "statement")} and ${count(shared.entities, "entity", "entities")} stay, because other entries share them.`;
+}
+
 /** Parses a date (its first moment, UTC) or a time. */
 function moment(text: string): number {
   const epochMs = Date.parse(text);
   if (/^\d{4}-\d{2}-\d{2}(T.+)?$/.test(text) && !Number.isNaN(epochMs)) return epochMs;
-  throw new InvalidArgumentError("Write 2026-01-31, or 2026-01-31T12:00:00Z.");
+  throw new InvalidArgumentError("Use 2026-01-31 or 2026-01-31T12:00:00Z.");
 }

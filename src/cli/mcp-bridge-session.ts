@@ -155,7 +155,7 @@ export class BridgeSession {
         await this.post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, sending);
       }
     } catch (error) {
-      this.forget(session); // half of one is none
+      this.forget(session); // not usable
       throw error;
     }
     this.#onOpenedAnew(session);
@@ -173,7 +173,7 @@ export function sessionHeaders(session: Session | null): Readonly<Record<string,
   return { "mcp-session-id": session.sessionId, "mcp-protocol-version": session.version };
 }
 
-/** Nobody was there to take it. */
+/** Whether the message did not reach any gateway. */
 export function isUnsent(error: unknown): boolean {
   return hasCode(error, "gateway_not_running") && isErrno(error.cause, "ECONNREFUSED", "ENOENT");
 }
@@ -229,7 +229,7 @@ export async function listen(
         return void (await inSession.have({ jsonrpc: "2.0" }, signal));
       }
       if (status === 400 && lastEventId !== null) {
-        lastEventId = null; // it is no longer kept: what comes from now on is heard
+        lastEventId = null; // it is no longer kept: follow from now on
         continue;
       }
       if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { z } from "zod";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { createGatewayClient, parseJson } from "./gateway-client.ts";
-import { readLines } from "./json-lines.ts";
 import {
   BridgeSession,
   type GatewayPlace,
@@ -19,6 +18,7 @@ import {
   type Message,
   type MessageId,
   messageSchema,
+  readLines,
   refusalLine,
   versionOf,
 } from "./mcp-exchange.ts";
@@ -142,7 +142,7 @@ class McpBridge {
       const session = await this.#session.have(message, signal);
       const answer = await this.#session.post(message, { session, signal });
       if (answer.status >= 400)
-        this.#options.warn(`The gateway did not take ${message.method ?? "an answer"}: ${answer.status}`);
+        this.#options.warn(`The gateway refused ${message.method ?? "a response"} with status ${answer.status}`);
     } catch (error) {
       if (!signal.aborted) this.#options.warn(messageOf(error));
     } finally {
@@ -189,7 +189,7 @@ class McpBridge {
       }
       if (answer.status >= 400) await this.#write(refusalLine(id, answer));
       else if (answer.text !== "") await this.#write(answer.text);
-      else if (!answered) throw new PosternError("gateway_not_running", "The gateway went away before it answered.");
+      else if (!answered) throw new PosternError("gateway_not_running", "The gateway stopped before it responded.");
       if (answer.status < 400) this.#session.remember(message);
       return;
     }
@@ -239,11 +239,11 @@ const example = "postern token create --name mcp --scopes coding:read,coding:wri
 export function addMcpCommand(program: Command, context: CliContext): void {
   program
     .command("mcp")
-    .description("serve the running gateway's tools to an MCP client over standard input and output")
+    .description("connect an MCP client to the gateway over standard input and output")
     .addHelpText(
       "after",
       `
-It acts with the scopes of the token in POSTERN_TOKEN.
+Uses the token in POSTERN_TOKEN, with its scopes.
 
 Examples:
   $ claude mcp add postern --env POSTERN_TOKEN=pst_… -- postern mcp

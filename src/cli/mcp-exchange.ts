@@ -28,9 +28,9 @@ export interface McpReports {
   onEventId?(id: string): void;
 }
 
-/** More than an answer of 1,000 turns takes; a bound, not an expectation. */
+/** More than a response with 1,000 turns needs. */
 const maxAnswerChars = 64 * 1024 * 1024;
-/** A stream says something every 15 seconds. A call that is answered in one piece says nothing for as long as it waits. */
+/** A stream sends something every 15 seconds; a call sends nothing until its result. */
 const silenceMs = { stream: 60_000, call: 700_000 };
 
 /**
@@ -73,7 +73,7 @@ async function readAnswer(incoming: IncomingMessage, reports: McpReports | null)
   for await (const chunk of incoming) {
     if (reports === null) parts.add(String(chunk));
     else for (const block of parts.split(String(chunk))) await takeBlock(block, reports);
-    if (parts.length > maxAnswerChars) throw new PosternError("too_large", "The gateway's answer is too large.");
+    if (parts.length > maxAnswerChars) throw new PosternError("too_large", "The gateway's response is too large.");
   }
   return {
     status: incoming.statusCode ?? 0,
@@ -178,7 +178,7 @@ export function errorLine(id: MessageId | null, error: { readonly code: number; 
 
 const rpcErrorSchema = z.looseObject({ error: z.looseObject({ code: z.int(), message: z.string() }) });
 
-/** What the gateway said in place of an answer, as an error answer. */
+/** An HTTP error of the gateway, as an error response. */
 export function refusalLine(id: MessageId | null, answer: McpAnswer): string {
   const own = rpcErrorSchema.safeParse(parseJson(answer.text));
   if (own.success) return JSON.stringify({ jsonrpc: "2.0", id, error: own.data.error });
@@ -186,8 +186,38 @@ export function refusalLine(id: MessageId | null, answer: McpAnswer): string {
   return errorLine(id, { code: -32_000, message: `${code}: ${message}` });
 }
 
-/** What was in the way, as an error answer. */
+/** A failure to reach the gateway, as an error response. */
 export function failureLine(id: MessageId | null, error: unknown): string {
   const code = isPosternError(error) ? error.code : "internal_error";
   return errorLine(id, { code: -32_000, message: `${code}: ${messageOf(error)}` });
+}
+
+/** One line of a stream; `too_long` for a line that was dropped. */
+export type Line = { readonly kind: "line"; readonly text: string } | { readonly kind: "too_long" };
+
+/** Splits a stream into lines, without empty ones. */
+export async function* readLines(
+  input: AsyncIterable<Uint8Array>,
+  { maxLength }: { readonly maxLength: number },
+): AsyncGenerator<Line, void> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let dropping = false;
+  for await (const chunk of input) {
+    const parts = decoder.decode(chunk, { stream: true }).split("\n");
+    const last = parts.pop() ?? "";
+    for (const part of parts) {
+      const text = rest + part;
+      rest = "";
+      if (dropping || text.length > maxLength) yield { kind: "too_long" };
+      else if (text.trim() !== "") yield { kind: "line", text };
+      dropping = false;
+    }
+    rest = dropping ? "" : rest + last;
+    if (rest.length > maxLength) {
+      dropping = true;
+      rest = "";
+    }
+  }
+  if (rest.trim() !== "") yield { kind: "line", text: rest };
 }

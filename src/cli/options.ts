@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import type { z } from "zod";
-import { exitCodes, exitCodeWords } from "./exit-code.ts";
+import { isPosternError, messageOf } from "../core/errors.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
 
 /** Options that every command has. */
 export interface CommonOptions {
@@ -9,8 +10,8 @@ export interface CommonOptions {
 }
 
 /**
- * Adds `--json`, and to a command's help its examples and how it ends.
- * @param error what the exit code 1 says beside an error
+ * Adds `--json`, and the examples and exit codes to the help.
+ * @param error what else exit code 1 means
  */
 export function describe(command: Command, examples: readonly string[], error?: string): Command {
   const lines = examples.map((example) => `  $ ${example}`).join("\n");
@@ -54,7 +55,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 }
 
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-/** A token for longer than ten years is one without end; say so by leaving `--expires` out. */
+/** Ten years; leave `--expires` out for a token that never expires. */
 const maxLifetimeMs = 3_660 * 86_400_000;
 
 /** Parses `90m`, `12h`, `30d`, `4w` into milliseconds. */
@@ -65,7 +66,7 @@ export function duration(text: string): number {
   throw new InvalidArgumentError("Use a duration such as 90m, 12h, 30d or 4w, up to ten years.");
 }
 
-/** For an option that may be given several times. */
+/** For an option that can be repeated. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -73,4 +74,55 @@ export function collect(value: string, before: readonly string[] = []): readonly
 /** `path` from the folder in which the command runs. */
 export function absolutePath(path: string, cwd: string): string {
   return resolve(cwd, path);
+}
+
+/** How the command ends, for scripts. In every `--help`, by {@link exitCodeWords}. */
+export const exitCodes = { ok: 0, error: 1, usage: 2, noGateway: 3 } as const;
+
+/** Each of {@link exitCodes} in words: `short` for the help of one command, `long` for that of all. */
+export const exitCodeWords: readonly { readonly code: number; readonly short: string; readonly long: string }[] = [
+  { code: exitCodes.ok, short: "done", long: "done" },
+  {
+    code: exitCodes.error,
+    short: "an error",
+    long: "an error; standard error has its code and what to do",
+  },
+  { code: exitCodes.usage, short: "usage error", long: "the command line is not valid" },
+  {
+    code: exitCodes.noGateway,
+    short: "no gateway is running",
+    long: "no gateway is running: start it with `postern serve`",
+  },
+];
+
+/** The exit code for anything that ended the command. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  if (!isPosternError(error)) return exitCodes.error;
+  if (error.code === "gateway_not_running") return exitCodes.noGateway;
+  return error.code === "usage" ? exitCodes.usage : exitCodes.error;
+}
+
+/** What to do after an error of the inside, which does not know the commands. */
+const advice: Readonly<Record<string, string>> = {
+  session_not_found: "List sessions with `postern coding list`.",
+  token_not_found: "List tokens with `postern token list`.",
+  browser_session_not_found: "List browsers with `postern browser list`.",
+  client_not_found: "List clients with `postern client list`.",
+  webhook_not_found: "List webhooks with `postern webhook list`.",
+  folder_not_found: "List folders with `postern folder list`.",
+  log_not_found: "List entries with `postern logs list`.",
+  account_exists: "List accounts with `postern account list`, or sign in to one with `postern login-link --account`.",
+  gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
+};
+
+/** One line (or one JSON object) that says what went wrong and what to do; null when commander has said it already. */
+export function errorText(error: unknown, options: { readonly json: boolean }): string | null {
+  if (error instanceof CommanderError) return null;
+  const code = isPosternError(error) ? error.code : "internal_error";
+  const detail = plainLine(messageOf(error));
+  const more = advice[code];
+  const message = more === undefined || detail.includes("`postern ") ? detail : `${detail} ${more}`;
+  if (!options.json) return `postern: ${code}: ${message}`;
+  return printableJson({ code, detail, ...(isPosternError(error) ? error.details : {}) }, { oneLine: true });
 }

@@ -1,6 +1,8 @@
+import headlessModule from "@xterm/headless";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { plainLine, plainText, printableJson, table } from "./plain-text.ts";
+import { unpooled } from "../core/unpooled.ts";
+import { cutEnd, cutStart, padTo, plainLine, plainText, printableJson, table, widthOf } from "./plain-text.ts";
 
 test("escape sequences go with all their bytes, newlines and tabs stay", () => {
   expect(plainText("\u001b[31mred\u001b[0m\n\ttab\u001b]0;title\u0007end")).toBe("red\n\ttabend");
@@ -31,4 +33,64 @@ test("JSON keeps every character and shows none that a terminal acts on", () => 
 
 test("columns are as wide as their widest cell, and a cell cannot add a row", () => {
   expect(table(["A", "B"], [["long", "x\ny"]])).toBe("A     B\nlong  x y");
+});
+
+const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
+const { UnicodeGraphemesAddon } = graphemesModule;
+const { Terminal } = headlessModule;
+
+/** Lines with the columns that a terminal gives them. */
+const wide: readonly (readonly [string, number])[] = [
+  ["Login", 5],
+  ["ログイン", 8],
+  ["로그인", 6],
+  ["ｱ", 1],
+  ["cafe\u0301", 4],
+  ["👍🏽", 2],
+  ["👨‍👩‍👧", 2],
+  ["🇩🇪", 2],
+  ["✅ done", 7],
+  ["❤️", 2],
+];
+
+test.each(wide)("%s takes %i columns", (line, columns) => {
+  expect(widthOf(line)).toBe(columns);
+  expect(widthOf(padTo(line, 12))).toBe(12);
+  expect(padTo(line, 1)).toBe(line);
+});
+
+test("what is cut fits, says so, and holds whole characters", () => {
+  expect(cutEnd("ログイン画面", 7)).toBe("ログイ…");
+  expect(cutEnd("ログイン画面", 8)).toBe("ログイ…");
+  expect(cutStart("/code/画面", 8)).toBe("…de/画面");
+  expect(cutEnd("a👨‍👩‍👧b", 3)).toBe("a…");
+  expect(cutEnd("cafe\u0301s", 5)).toBe("cafe\u0301s");
+  expect(cutEnd("cafe\u0301s!", 5)).toBe("cafe\u0301…");
+});
+
+test("whatever is cut has no more columns than it may", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 20 }), (line, columns) => {
+      for (const cut of [cutEnd(line, columns), cutStart(line, columns)]) {
+        expect(widthOf(cut)).toBeLessThanOrEqual(columns);
+        expect(cut.isWellFormed()).toBe(line.isWellFormed());
+      }
+    }),
+  );
+});
+
+test("in a terminal the cells of a table begin in one column, whatever stands before them", async () => {
+  const text = table(
+    ["TITLE", "ID"],
+    wide.map(([line], index) => [line, `#${index}`]),
+  );
+  const terminal = new Terminal({ cols: 40, rows: 20, allowProposedApi: true, convertEol: true });
+  terminal.loadAddon(new UnicodeGraphemesAddon());
+  terminal.unicode.activeVersion = "15-graphemes";
+  await new Promise<void>((written) => terminal.write(text, written));
+  const columnOfMark = (row: number): number =>
+    Array.from({ length: terminal.cols }, (_, column) =>
+      terminal.buffer.active.getLine(row)?.getCell(column)?.getChars(),
+    ).indexOf("#");
+  expect(wide.map((_, index) => columnOfMark(index + 1))).toEqual(wide.map(() => 10));
 });

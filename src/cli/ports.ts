@@ -8,7 +8,7 @@ import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts"
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";
 
-/** What `serve` may set; the configuration decides the rest. */
+/** Settings from the options of `serve`. */
 export interface GatewayOverrides {
   readonly host?: string;
   readonly port?: number;
@@ -16,23 +16,23 @@ export interface GatewayOverrides {
   readonly insecureHttp?: boolean;
 }
 
-/** A gateway of this process. */
+/** A gateway in this process. */
 export interface RunningGateway {
-  /** What it listens on, each as a URL. */
+  /** URLs it listens on. */
   readonly addresses: readonly string[];
   /** The address for people and browsers. */
   readonly baseUrl: string;
   /** Whether callers need a token. */
   readonly authRequired: boolean;
-  /** Signs a browser in as the owner, once. */
+  /** Signs in one browser as the owner. */
   createSignInLink(): Promise<SignInLink>;
-  /** Stops listening and lets go of the terminal host: agents live on. No other gateway can begin before this process has ended. */
+  /** Stops listening; agents keep running. No other gateway can start before this process exits. */
   close(): Promise<void>;
-  /** After the close: ends the terminal host and, before it, every program in its terminals. */
+  /** After close: ends all programs in terminals, then the terminal host. */
   endTerminals(): Promise<void>;
 }
 
-/** The store, opened by this process, whether or not a gateway runs on it too. */
+/** The store, opened by this process, with or without a running gateway. */
 export interface CliStores {
   readonly folders: {
     add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
@@ -46,7 +46,8 @@ export interface CliStores {
   };
   readonly browsers: {
     /**
-     * Signs a browser in once: as the owner, or as `account`, a name or an id. Without `baseUrl` at the address that the configuration gives.
+     * @param baseUrl null for the configured address
+     * @param account name or ID; null for the owner
      * @throws PosternError `account_not_found`
      */
     createLink(baseUrl: string | null, account: string | null): Promise<SignInLink>;
@@ -67,13 +68,13 @@ export interface CliStores {
     list(): Promise<ListAgentsOutput>;
     /** Every agent that Postern knows, found or not. */
     known(): Promise<readonly KnownAgent[]>;
-    /** The same of one agent, with its program at `binary`, or with null where PATH finds it by now. */
+    /** One agent with its program at `binary`; null looks it up on PATH. */
     locate(name: string, binary: string | null): Promise<KnownAgent>;
-    /** What its installation runs with. */
+    /** The environment of its installation. */
     installEnvironment(name: string): Environment;
-    /** How to run its log-in. */
+    /** The command that logs it in. */
     logIn(name: string, binary: string): { readonly argv: readonly [string, ...string[]]; readonly env: Environment };
-    /** Configures agents and sets the default, all or nothing. A null `binary` is looked up on PATH at each start. */
+    /** Configures all agents and the default, or none. A null `binary` is looked up on PATH at each start. */
     configure(
       choices: readonly { readonly name: string; readonly binary: string | null }[],
       defaultAgent: string | null,
@@ -84,52 +85,52 @@ export interface CliStores {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What set-up has to know of an agent. */
+/** An agent, for setup. */
 export interface KnownAgent {
   readonly name: string;
   readonly aliases: readonly string[];
-  /** As its vendor calls it. */
+  /** Its product name. */
   readonly title: string;
   readonly isConfigured: boolean;
   readonly isDefault: boolean;
-  /** Absolute path of its program; null when it is not found. */
+  /** Absolute; null when not found. */
   readonly binary: string | null;
   readonly version: string | null;
   readonly login: AgentEntry["login"];
   readonly npmPackage: string | null;
-  /** Installs it, by argv; null for one that npm does not have. */
+  /** Installs it; null if it is not on npm. */
   readonly installCommand: readonly [string, ...string[]] | null;
   /** Ways to log in; empty for an agent without a login. */
   readonly loginMethods: readonly string[];
-  /** The vendor's key variable that is set; null when none is. */
+  /** The API key variable that is set; null when none is. */
   readonly keyVariable: string | null;
 }
 
-/** A personal token to be made for the owner. */
+/** A personal token to create for the owner. */
 export interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Epoch milliseconds; null for a token without end. */
+  /** Epoch milliseconds; null for a token that never expires. */
   readonly expiresAt: number | null;
-  /** Absolute paths that it is limited to; null for no limit. */
+  /** Limits it to these absolute paths; null for no limit. */
   readonly folders: readonly string[] | null;
 }
 
-/** The gateway as a service of this user. */
+/** The gateway as a user service. */
 export interface CliService {
-  /** That of the command, and of the gateway which the service would start. */
+  /** Of this command, and of the gateway that the service starts. */
   readonly version: string;
-  /** The file that the system's service manager reads, and what is or would be in it. */
+  /** The service file and its content. */
   readonly path: string;
   readonly text: string;
-  /** Variables of the gateway (0600), which the service reads at each start. */
+  /** Environment of the service (0600), read at each start. */
   readonly environmentFile: string;
   /** @throws PosternError `service_manager_missing` */
   requireManager(): Promise<void>;
-  /** Writes the agents' key variables of this process into the environment file. @returns their names */
+  /** Saves the agents' API keys of this environment to the environment file. @returns the variables */
   keepKeys(): Promise<readonly string[]>;
   /**
-   * @param options `restart`: what runs is started anew even if its file is as it should be
+   * @param options `restart`: restarts a running service even if its file is up to date
    * @throws PosternError `service_manager_missing` | `service_failed`
    */
   install(options: {
@@ -146,30 +147,28 @@ export interface CliService {
   }>;
 }
 
-/** What `backup` is asked for. */
 export interface BackupOptions {
   /** Absolute. */
   readonly file: string;
   readonly withKey: boolean;
   readonly withRecordings: boolean;
-  readonly progress: (words: string) => void;
+  readonly progress: (step: string) => void;
 }
 
-/** What `restore` is asked for. */
 export interface RestoreOptions {
   /** Absolute. */
   readonly file: string;
   readonly replace: boolean;
   readonly replay: boolean;
-  readonly progress: (words: string) => void;
+  readonly progress: (step: string) => void;
 }
 
-/** What the command line needs of the house; `main.ts` passes it in. */
+/** What the commands need; `main.ts` passes it in. */
 export interface CliPorts {
-  /** @throws PosternError when the configuration does not fit or the port is taken */
+  /** @throws PosternError for an invalid configuration or a port in use */
   startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
   /**
-   * Whether a gateway would be started with these settings; nothing is made by it.
+   * Checks whether a gateway would start with these settings.
    * @throws PosternError `invalid_configuration` | `unsafe_configuration`
    */
   checkSettings(overrides: GatewayOverrides): Promise<{ readonly baseUrl: string }>;
@@ -178,34 +177,34 @@ export interface CliPorts {
   backUp(options: BackupOptions): Promise<MadeBackup>;
   /** @throws PosternError see `restoreBackup` */
   restore(options: RestoreOptions): Promise<RestoredBackup>;
-  /** Path of the Unix socket on which the gateway takes the owner's requests. */
+  /** The gateway's Unix socket for the owner. */
   socketPath(): Promise<string>;
-  /** Looks at everything that Postern needs. `smoke` starts each agent once. */
+  /** Runs all checks. `smoke` starts each agent once. */
   diagnose(options: { readonly smoke: boolean }): Promise<readonly Finding[]>;
-  /** @throws PosternError `service_manager_missing` on a system without one that we know */
+  /** @throws PosternError `service_manager_missing` on an unsupported system */
   service(): Promise<CliService>;
   /**
-   * Runs a program in this terminal, by argv, until it ends; what it prints goes to standard error. Ctrl-C ends it, and not us.
-   * @returns its exit code; null when it could not be started or was ended by a signal
+   * Runs a program in this terminal until it exits, with its output on standard error. Ctrl-C ends the program only.
+   * @returns its exit code; null after a failed start or a signal
    */
   runProgram(argv: readonly [string, ...string[]], env: Environment): Promise<number | null>;
-  /** `POSTERN_TOKEN`; null when it is not set. */
+  /** `POSTERN_TOKEN`; null when not set. */
   token(): Promise<string | null>;
 }
 
-/** The world around one run of the command. */
+/** The environment of one run. */
 export interface CliContext {
   readonly ports: CliPorts;
   readonly stdout: (text: string) => void;
-  /** Resolves when the reader has taken what was written, but for what a pipe holds. */
+  /** Resolves when the reader has taken the output, except what a pipe buffers. */
   readonly stdoutTaken: () => Promise<void>;
   readonly stderr: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** How wide the terminal is that shows the standard output; null when that is none. */
+  /** Width of the terminal on standard output; null when it is not a terminal. */
   readonly columns: number | null;
-  /** Whether a person sits at both ends. */
+  /** Whether input and output are terminals. */
   readonly interactive: boolean;
-  /** The terminal at both ends; null when there is none. */
+  /** The terminal of input and output; null when they are not. */
   readonly terminal: () => UserTerminal | null;
   readonly cwd: string;
   readonly clock: Clock;

@@ -59,8 +59,16 @@ test.each([
   expect(stdout).toContain(`\nExit codes: 0 done; ${error} usage error; 3 no gateway is running\n`);
 });
 
-test("--version prints the version", async () => {
-  expect(await runCommand(["--version"])).toEqual({ code: 0, stdout: "0.0.0-test\n", stderr: "" });
+test.each([["--version"], ["-v"], ["-V"], ["version"]])("%s prints the version", async (word) => {
+  expect(await runCommand([word])).toEqual({ code: 0, stdout: "0.0.0-test\n", stderr: "" });
+});
+
+test.each([
+  [["nonsense"], "postern"],
+  [["coding", "ask"], "postern coding ask"],
+  [["coding", "ask", "x", "--branch", "b"], "postern coding ask"],
+])("the usage error of %j names the help of its command", async (argv, command) => {
+  expect((await runCommand(argv)).stderr).toMatch(new RegExp(`\\. Run \`${command} --help\` for usage\\.\n$`));
 });
 
 test.each([

@@ -1,27 +1,25 @@
 import { type Argument, Command } from "commander";
-import { addAccountCommands } from "./account-command.ts";
+import { isPosternError } from "../core/errors.ts";
+import { addAccountCommands, addLoginLinkCommands } from "./account-command.ts";
 import { addAttachCommand } from "./attach-command.ts";
 import { addBackupCommands } from "./backup-command.ts";
-import { addClientCommands } from "./client-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addEventsCommand } from "./events-command.ts";
-import { errorText, exitCodeOf, exitCodes, exitCodeWords } from "./exit-code.ts";
 import { addFolderCommands } from "./folder-command.ts";
-import { addLoginLinkCommands } from "./login-link-command.ts";
 import { addLogsCommands } from "./logs-command.ts";
 import { addMcpCommand } from "./mcp-bridge.ts";
-import { plainLine } from "./plain-text.ts";
+import { type CommonOptions, describe, errorText, exitCodeOf, exitCodes, exitCodeWords } from "./options.ts";
+import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
-import { addServeCommand } from "./serve-command.ts";
-import { addDoctorCommand, addServiceCommands } from "./service-command.ts";
+import { addDoctorCommand, addServeCommand, addServiceCommands } from "./serve-command.ts";
 import { addRescueCommands, addSessionCommands } from "./session-command.ts";
-import { addTokenCommands } from "./token-command.ts";
+import { addClientCommands, addTokenCommands } from "./token-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
 Exit codes:
 ${exitCodeWords.map(({ code, long }) => `  ${code}  ${long}`).join("\n")}
-  \`postern attach\` ends with the agent's own exit code when the agent ends.
+  \`postern attach\` exits with the agent's exit code when the agent exits.
 
 Examples:
   $ postern coding setup --yes
@@ -41,14 +39,14 @@ export async function runCli(
 ): Promise<number> {
   const program = new Command("postern")
     .description("Self-hosted remote control for your coding agents.")
-    .version(context.version)
+    .version(context.version, "-v, --version", "print the version")
     .exitOverride()
     .configureOutput({
       writeOut: context.stdout,
       writeErr: context.stderr,
-      outputError: (text, write) => write(`${usageLine(text)}\n`),
+      outputError: (text, write) => write(`${usageText(text, commandOf(program, argv))}\n`),
     })
-    // With its `[options]`, which every command has, the names alone fill half of a line.
+    // Every command has options: `[options]` would only make the list wider.
     .configureHelp({
       subcommandTerm: (command) =>
         [command.name(), ...command.registeredArguments.map((argument) => humanReadable(argument))].join(" "),
@@ -63,34 +61,47 @@ export async function runCli(
   addDoctorCommand(program, context, onExit);
   addServiceCommands(program, context, onExit);
   addBackupCommands(program, context);
+  addVersionCommand(program, context);
   program.commandsGroup("Commands for sessions:");
   addCodingCommands(program, context);
   addAttachCommand(program, context, onExit);
   addRescueCommands(program, context);
   addLogsCommands(program, context);
   addSessionCommands(program, context);
-  program.commandsGroup("Commands for who may do what, and where:");
+  program.commandsGroup("Commands for access:");
   addFolderCommands(program, context);
   addLoginLinkCommands(program, context);
   addTokenCommands(program, context);
   addAccountCommands(program, context);
   addClientCommands(program, context);
-  program.commandsGroup("Commands for other programs:");
+  program.commandsGroup("Commands for integrations:");
   addMcpCommand(program, context);
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
   try {
-    await program.parseAsync(helpAtItsEnd(argv), { from: "user" });
+    await program.parseAsync(normalized(argv), { from: "user" });
     return exitCode;
   } catch (error) {
-    const text = errorText(error, { json: argv.includes("--json") });
+    const json = argv.includes("--json");
+    const isUsage = isPosternError(error) && error.code === "usage" && !json;
+    const text = isUsage ? usageText(error.message, commandOf(program, argv)) : errorText(error, { json });
     if (text !== null) context.stderr(`${text}\n`);
     return exitCodeOf(error);
   }
 }
 
-/** `help coding ask` as `coding ask --help`: commander looks one word deep. */
-function helpAtItsEnd(argv: readonly string[]): readonly string[] {
+function addVersionCommand(program: Command, context: CliContext & { readonly version: string }): void {
+  describe(program.command("version"), ["postern version", "postern version --json"])
+    .description("print the version")
+    .action(({ json }: CommonOptions) => {
+      const { version } = context;
+      context.stdout(json ? `${printableJson({ version })}\n` : `${version}\n`);
+    });
+}
+
+/** `help coding ask` becomes `coding ask --help`, because commander looks one word deep; `-V` is the former `-v`. */
+function normalized(argv: readonly string[]): readonly string[] {
+  if (argv[0] === "-V") return ["--version"];
   return argv[0] === "help" && argv.length > 2 ? [...argv.slice(1), "--help"] : argv;
 }
 
@@ -99,11 +110,21 @@ function humanReadable(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-function usageLine(text: string): string {
-  return plainLine(
-    `postern: usage: ${text
-      .replace(/^error: /, "")
-      .trimEnd()
-      .replace(/\.$/, "")}; see --help`,
-  );
+/** The command that the arguments name, as far as there is one. */
+function commandOf(program: Command, argv: readonly string[]): string {
+  const names = [program.name()];
+  let group = program;
+  for (const word of argv) {
+    const next = group.commands.find((command) => command.name() === word);
+    if (next === undefined) break;
+    names.push(word);
+    group = next;
+  }
+  return names.join(" ");
+}
+
+/** Every usage error, with the help to read. */
+function usageText(text: string, command: string): string {
+  const message = plainLine(text.replace(/^error: /, "")).replace(/\.$/, "");
+  return `postern: usage: ${message}. Run \`${command} --help\` for usage.`;
 }

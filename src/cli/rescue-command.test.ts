@@ -50,7 +50,7 @@ test("show lists the paths, without a terminal's control characters, and how to 
 test("restore asks for force only when told, and a conflict is an error that names the files", async () => {
   const body = { sessionId: "0b0c", path: "/srv/feat-a", restored: ["a"], restoredCount: 1 };
   const plain = await run("rescue_restore", { body }, ["rescue", "restore", "0b0c"]);
-  expect(plain).toMatchObject({ code: 0, stdout: "Restored 1 files in /srv/feat-a.\n" });
+  expect(plain).toMatchObject({ code: 0, stdout: "Restored 1 file in /srv/feat-a.\n" });
   expect(plain.requests).toEqual([{ path: "/api/coding/rescue_restore", body: { sessionId: "0b0c" } }]);
   const forced = await run("rescue_restore", { body }, ["rescue", "restore", "0b0c", "--force"]);
   expect(forced.requests[0]?.body).toEqual({ sessionId: "0b0c", force: true });

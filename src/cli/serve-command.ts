@@ -1,11 +1,13 @@
 import type { Command } from "commander";
-import { PosternError } from "../core/errors.ts";
-import { minutesUntil } from "./login-link-command.ts";
-import { type CommonOptions, describe, wholeNumber } from "./options.ts";
-import { printableJson } from "./plain-text.ts";
+import { hasCode, PosternError } from "../core/errors.ts";
+import { meSchema } from "../wire/sign-in.ts";
+import { minutesUntil } from "./account-command.ts";
+import { send } from "./context.ts";
+import { type CommonOptions, describe, exitCodes, wholeNumber } from "./options.ts";
+import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
 
-/** Longer than open requests get to finish. What has not ended by then is cut off. */
+/** Longer than open requests have to finish. */
 const closeTimeoutMs = 10_000;
 
 interface ServeOptions extends GatewayOverrides, CommonOptions {
@@ -36,7 +38,7 @@ async function serve({ json, endAgents, check, ...overrides }: ServeOptions, con
       json ? `${printableJson({ baseUrl })}\n` : `These settings are valid. The gateway would run at ${baseUrl}.\n`,
     );
   }
-  // Before the start: a signal during it must not leave half a gateway.
+  // Before the start, so that a signal during it is handled too.
   const stop = listenForStop();
   try {
     const gateway = await context.ports.startGateway(overrides);
@@ -52,7 +54,7 @@ async function serve({ json, endAgents, check, ...overrides }: ServeOptions, con
   }
 }
 
-/** Stops it; its agents end in good order also when it is cut off. */
+/** Stops the gateway, then ends the agents if asked to, even when the gateway does not stop in time. */
 export async function stopGateway(
   gateway: Pick<RunningGateway, "close" | "endTerminals">,
   { endAgents }: { readonly endAgents: boolean },
@@ -64,7 +66,7 @@ export async function stopGateway(
   }
 }
 
-/** What `postern serve` says first. A link signs in anyone who reads it first: without a person to read it, it is not for a log. */
+/** What `postern serve` prints first. A sign-in link does not belong in a log: it is printed for a person or with `--json` only. */
 export async function greeting(
   gateway: RunningGateway,
   { json, context }: { readonly json: boolean; readonly context: Pick<CliContext, "clock" | "interactive"> },
@@ -88,7 +90,7 @@ export async function greeting(
   return `${lines.join("\n")}\n`;
 }
 
-/** The first signal to stop. After it, or when it is not waited for any more, a signal ends the process in the system's own way. */
+/** Waits for the first signal to stop. A second one ends the process at once. */
 function listenForStop(): { readonly signal: Promise<NodeJS.Signals>; ignore(): void } {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   const ignore = (): void => {
@@ -118,4 +120,129 @@ async function closeWithin(gateway: Pick<RunningGateway, "close">): Promise<void
   } finally {
     clearTimeout(timer);
   }
+}
+
+interface InstallOptions extends CommonOptions {
+  readonly dryRun?: true;
+  readonly keys?: true;
+}
+
+/** `postern service`: the gateway as a service of this user, by systemd or launchd. */
+export function addServiceCommands(program: Command, context: CliContext, onExit: (code: number) => void): void {
+  const group = program
+    .command("service")
+    .description("run the gateway as a service: systemd on Linux, launchd on macOS");
+  describe(group.command("install"), [
+    "postern service install",
+    "postern service install --dry-run",
+    "postern service install --keys",
+  ])
+    .description("install the gateway as a service and start it; run again after an upgrade")
+    .option("--dry-run", "print the file without installing it")
+    .option("--keys", "keep the agents' key variables of this shell in the service's environment file (0600)")
+    .action((options: InstallOptions) => install(options, context));
+  describe(group.command("uninstall"), ["postern service uninstall"])
+    .description("stop and uninstall the service; agents keep running")
+    .action((options: CommonOptions) => uninstall(options, context));
+  describe(
+    group.command("status"),
+    ["postern service status", "postern service status --json"],
+    "the service is not running",
+  )
+    .description("show whether the service is installed, enabled and running, and its version")
+    .action(async (options: CommonOptions) => onExit(await status(options, context)));
+}
+
+async function install({ json, dryRun, keys }: InstallOptions, context: CliContext): Promise<void> {
+  const service = await context.ports.service();
+  const { path, text, environmentFile } = service;
+  if (dryRun) return context.stdout(json ? `${printableJson({ path, text, environmentFile })}\n` : text);
+  await service.requireManager();
+  const kept = keys ? await service.keepKeys() : [];
+  const before = await runningVersion(context);
+  const restart = before !== null && before !== service.version;
+  const { changed, hints } = await service.install({ restart });
+  if (json) return context.stdout(`${printableJson({ path, changed, environmentFile, keys: kept, hints })}\n`);
+  const lines = [
+    ...(restart ? [`Replaced version ${before} with ${service.version}. Agents keep running.`] : []),
+    changed ? `Installed ${path}. The gateway is running.` : `${path} is up to date. The gateway is running.`,
+    ...(kept.length > 0 ? [`Kept in ${environmentFile}: ${kept.join(", ")}.`] : []),
+    ...hints,
+    "To sign in a browser: postern login-link",
+  ];
+  context.stdout(`${lines.join("\n")}\n`);
+}
+
+async function uninstall({ json }: CommonOptions, context: CliContext): Promise<void> {
+  const service = await context.ports.service();
+  await service.requireManager();
+  const { removed } = await service.uninstall();
+  if (json) return context.stdout(`${printableJson({ path: service.path, removed })}\n`);
+  const words = removed ? `Removed ${service.path}. Agents keep running.` : "No service was installed.";
+  context.stdout(`${words}\n`);
+}
+
+async function status({ json }: CommonOptions, context: CliContext): Promise<number> {
+  const service = await context.ports.service();
+  await service.requireManager();
+  const state = await service.status();
+  const version = await runningVersion(context);
+  const { version: installedVersion } = service;
+  if (json) context.stdout(`${printableJson({ ...state, version, installedVersion })}\n`);
+  else {
+    const runs = state.running
+      ? `runs (pid ${state.pid ?? "unknown"}${version === null ? "" : `, version ${version}`})`
+      : "not running";
+    const starts = state.enabled ? "enabled" : "not enabled";
+    const words = state.installed
+      ? `${state.path}: ${runs}, ${starts}.`
+      : "No service is installed. To install it: postern service install";
+    context.stdout(`${words}\n`);
+    if (version !== null && version !== installedVersion) {
+      const fix = state.installed ? "postern service install" : "stop it, then postern serve";
+      context.stdout(
+        `Version ${installedVersion} is installed, but ${version} is running. To switch: ${fix} (agents keep running).\n`,
+      );
+    }
+  }
+  return state.running ? exitCodes.ok : exitCodes.error;
+}
+
+/** Null when no gateway answers. */
+async function runningVersion(context: CliContext): Promise<string | null> {
+  try {
+    return (await send(context, { method: "GET", path: "/api/me" }, meSchema)).gateway.version;
+  } catch (error) {
+    if (hasCode(error, "gateway_not_running")) return null;
+    throw error;
+  }
+}
+
+const signs = { ok: "ok     ", warning: "warning", failure: "failure" } as const;
+
+/** `postern doctor`. */
+export function addDoctorCommand(program: Command, context: CliContext, onExit: (code: number) => void): void {
+  describe(
+    program.command("doctor"),
+    ["postern doctor", "postern doctor --smoke", "postern doctor --json"],
+    "a check failed",
+  )
+    .description("diagnose problems and suggest fixes; changes nothing")
+    .option("--smoke", "also start each configured agent once, without a prompt")
+    .action(async (options: CommonOptions & { readonly smoke?: true }) => {
+      const findings = await context.ports.diagnose({ smoke: options.smoke === true });
+      const failures = findings.filter(({ level }) => level === "failure").length;
+      onExit(failures === 0 ? exitCodes.ok : exitCodes.error);
+      if (options.json) return context.stdout(`${printableJson({ ok: failures === 0, findings })}\n`);
+      const lines = findings.flatMap(({ check, level, message, fix }) => {
+        const line = `${signs[level]}  ${plainLine(check)}: ${plainLine(message)}`;
+        return fix === null ? [line] : [line, `         fix: ${plainLine(fix)}`];
+      });
+      const warnings = findings.filter(({ level }) => level === "warning").length;
+      const sum =
+        failures + warnings === 0
+          ? "No problems found."
+          : `${count(failures, "failure")}, ${count(warnings, "warning")}.`;
+      context.stdout(`${[...lines, "", sum].join("\n")}\n`);
+    });
 }

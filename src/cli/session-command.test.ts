@@ -46,8 +46,8 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
   expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c will be permanently deleted");
   expect(yes.stderr).toContain("with its hook reports, pending chat messages and search index");
-  expect(yes.stderr).toContain("Memory is kept (`postern logs purge --session` deletes it). Remove?");
-  expect(yes.stdout).toBe("Removed 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
+  expect(yes.stderr).toContain("Memory is kept (`postern logs purge --session` deletes it). Delete?");
+  expect(yes.stdout).toBe("Deleted 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 
 test("forgetting a session asks nothing with --yes, and nobody where nobody is", async () => {

@@ -15,7 +15,7 @@ interface RestoreOptions extends CommonOptions {
   readonly force?: true;
 }
 
-/** `postern rescue …`: the work that removed worktrees would have taken with them. */
+/** `postern rescue …`: backup commits of uncommitted work in removed worktrees. */
 export function addRescueCommands(program: Command, context: CliContext): void {
   const group = program.command("rescue").description("recover uncommitted work from removed worktrees");
   addListCommand(group, context);
@@ -50,7 +50,7 @@ function addShowCommand(group: Command, context: CliContext): void {
       if (more > 0) context.stdout(`and ${more} more\n`);
       const repository = plainLine(output.repository);
       return context.stderr(
-        `From ${plainLine(output.path)}, branch ${plainLine(output.branch)}, ${output.rescuedAt}.\nIts content: git -C ${JSON.stringify(repository)} show ${plainLine(output.ref)}\n`,
+        `From ${plainLine(output.path)}, branch ${plainLine(output.branch)}, ${output.rescuedAt}.\nShow the content: git -C ${JSON.stringify(repository)} show ${plainLine(output.ref)}\n`,
       );
     });
 }
@@ -63,7 +63,7 @@ function addRestoreCommand(group: Command, context: CliContext): void {
     .action(async (sessionId: string, options: RestoreOptions) => {
       const input = { sessionId, ...(options.force && { force: true }) };
       const output = await callTool(context, "rescue_restore", { input, output: rescueRestoreOutputSchema });
-      const line = `Restored ${output.restoredCount} files in ${plainLine(output.path)}.`;
+      const line = `Restored ${count(output.restoredCount, "file")} in ${plainLine(output.path)}.`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
 }
@@ -83,7 +83,7 @@ interface ForgetOptions extends CommonOptions {
   readonly yes?: true;
 }
 
-/** `postern session …`: what Postern itself keeps of a session. */
+/** `postern session …`: the data that Postern keeps about a session. */
 export function addSessionCommands(program: Command, context: CliContext): void {
   const group = program.command("session").description("manage what the gateway stores of a session");
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
@@ -100,14 +100,14 @@ export function addSessionCommands(program: Command, context: CliContext): void 
         const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
         const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
         context.stderr(
-          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern logs purge --session\` deletes it). Remove? [y/N] `,
+          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern logs purge --session\` deletes it). Delete? [y/N] `,
         );
-        if (!(await saysYes(context.stdin))) return context.stderr("Nothing was removed.\n");
+        if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
       }
       const forgotten = await gateway.send({ method: "DELETE", path: `${session}/traces` }, forgottenTracesSchema);
       if (options.json) return context.stdout(`${printableJson(forgotten)}\n`);
       const { recordings, recordingBytes, sessionId: id, message } = forgotten;
-      context.stdout(`Removed ${recordingsText(recordings, recordingBytes)} of ${plainLine(id)}.\n`);
+      context.stdout(`Deleted ${recordingsText(recordings, recordingBytes)} of ${plainLine(id)}.\n`);
       return context.stdout(`${plainLine(message)}\n`);
     });
 }

@@ -4,9 +4,9 @@ import { PosternError } from "../core/errors.ts";
 import type { Folder, FolderScope } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import type { SignInLink } from "../wire/sign-in.ts";
+import { minutesUntil, runningAddress } from "./account-command.ts";
 import { withStores } from "./context.ts";
 import { trustNotice } from "./folder-command.ts";
-import { minutesUntil, runningAddress } from "./login-link-command.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
@@ -26,10 +26,9 @@ interface SetupOptions extends CommonOptions {
   readonly once?: true;
 }
 
-/** What `coding` is for, and the diffs and paths of it: not to act without asking (`exec`), which is a separate decision. */
+/** Not `exec`, to act without asking: that is a separate decision. */
 const folderScopes: readonly FolderScope[] = ["files", "coding"];
 
-/** What set-up came to. */
 interface SetUp {
   readonly agents: ListAgentsOutput;
   readonly folder: Folder | null;
@@ -62,7 +61,7 @@ export function addSetupCommand(group: Command, context: CliContext): void {
 
 async function setUp(options: SetupOptions, context: CliContext): Promise<void> {
   if (options.binary !== undefined && options.agent === undefined) {
-    throw new PosternError("usage", "--binary needs --agent: which agent's program is it?");
+    throw new PosternError("usage", "--binary needs --agent.");
   }
   if (options.install && options.agent === undefined && !options.yes) {
     throw new PosternError("usage", "--install needs --agent, or --yes for all agents on npm.");
@@ -91,7 +90,7 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
       ? await (await import("./setup-questions.ts")).askForPlan(known, options, { stores, context })
       : await planByFlags(known, options, { stores, context });
     if (plan === null) return null;
-    // The agents come last but for the link: that one is configured says that all of the set-up was done.
+    // Agents come last: `--once` takes a configured agent as proof that setup finished.
     const folder =
       options.folder === undefined ? null : await addFolder(stores, absolutePath(options.folder, context.cwd));
     await stores.agents.configure(plan.agents, plan.defaultAgent);
@@ -102,9 +101,9 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   report(done, options, context);
 }
 
-/** A folder that is registered keeps the scopes that it has, by whichever path it is named. */
+/** A registered folder keeps its scopes. */
 async function addFolder(stores: CliStores, path: string): Promise<Folder> {
-  const real = await realpath(path).catch(() => path); // one that is not there is refused where it is added
+  const real = await realpath(path).catch(() => path); // `add` reports a missing folder
   const registered = (await stores.folders.list()).find((folder) => folder.path === real);
   return registered ?? (await stores.folders.add(path, folderScopes));
 }
@@ -156,7 +155,7 @@ async function planByFlags(
     if (here.length === 0) {
       throw new PosternError(
         "agent_binary_missing",
-        "No agent found on PATH. Install one (`npm i -g @anthropic-ai/claude-code`, `npm i -g @openai/codex`, or --install) or name it with --agent and --binary.",
+        "No agent found on PATH. Install one (`npm i -g @anthropic-ai/claude-code`, `npm i -g @openai/codex`, or --install), or give its path with --agent and --binary.",
       );
     }
     asked.push(...here.filter(({ isConfigured }) => !isConfigured).map(({ name }) => ({ name, binary: null })));
@@ -181,7 +180,7 @@ async function planByFlags(
   return { agents, defaultAgent: options.default ?? defaultWithoutAsking(options, known, agents) };
 }
 
-/** The one that requests mean which name none, where no question is asked: the first with a login or a key. One that was chosen before stays. */
+/** The default agent without questions: the first with a login or a key. An existing default is kept. */
 function defaultWithoutAsking(
   { once, yes }: SetupOptions,
   known: readonly KnownAgent[],
@@ -197,7 +196,7 @@ function isNamed(agent: KnownAgent, name: string): boolean {
   return agent.name === name || agent.aliases.includes(name);
 }
 
-/** The configured agents, then those that were only found. */
+/** Configured agents, then those found on this machine. */
 export function agentTable({ agents, availableAgents }: ListAgentsOutput): string {
   const rows = [
     ...agents.map((agent) => ({ agent, state: agent.isDefault ? "default" : "configured" })),

@@ -5,13 +5,13 @@ import { plainLine } from "./plain-text.ts";
 import type { KnownAgent } from "./ports.ts";
 import { installAgent, logInAgent, type SetupPlace, type SetupPlan } from "./setup-steps.ts";
 
-/** What flags have answered already. */
+/** What options have answered already. */
 interface Answered {
   readonly default?: string;
   readonly login?: boolean;
 }
 
-/** Asks on this terminal. Nothing is written before the last answer. @returns null when the person left with Ctrl-C */
+/** Asks in this terminal. Nothing is saved before the last answer. @returns null after Ctrl-C */
 export async function askForPlan(
   known: readonly KnownAgent[],
   answered: Answered,
@@ -58,7 +58,7 @@ async function askForProgram(
   place: SetupPlace,
 ): Promise<string | null | typeof cancelled | typeof skipped> {
   if (agent.binary !== null) {
-    // A path that was said before stays.
+    // Keeps a path that was configured before.
     const onPath = await place.stores.agents.locate(agent.name, null);
     return onPath.binary === agent.binary ? null : agent.binary;
   }
@@ -107,7 +107,7 @@ async function askForLogin(
   else if (agent.keyVariable !== null && agent.login !== "logged_out")
     log.info(`${title} uses the key in ${agent.keyVariable}, so no login is needed.`);
   else if (agent.loginMethods.length > 0 && login !== false) {
-    const wanted = login ?? (await confirm({ message: `Log in to ${title} now, in this terminal?` }));
+    const wanted = login ?? (await confirm({ message: `Log in to ${title} now?` }));
     if (isCancel(wanted)) return cancelled;
     if (!wanted) return undefined;
     if (await logInAgent(agent, place)) log.success(`${title} is logged in.`);

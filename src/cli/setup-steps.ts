@@ -2,13 +2,11 @@ import { PosternError } from "../core/errors.ts";
 import { plainLine } from "./plain-text.ts";
 import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
 
-/** What is configured at the end, all at once. */
 export interface SetupPlan {
   readonly agents: readonly { readonly name: string; readonly binary: string | null }[];
   readonly defaultAgent: string | null;
 }
 
-/** Where set-up acts. */
 export interface SetupPlace {
   readonly stores: CliStores;
   readonly context: CliContext;
@@ -35,7 +33,7 @@ export async function installAgent(
   );
 }
 
-/** Runs the agent's own log-in in this terminal. @returns whether the agent is logged in now */
+/** Runs the agent's own login in this terminal. @returns whether the agent is logged in now */
 export async function logInAgent(agent: KnownAgent, { stores, context }: SetupPlace): Promise<boolean> {
   const { binary, loginMethods, name } = agent;
   if (binary === null || loginMethods.length === 0) return false;

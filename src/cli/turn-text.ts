@@ -2,14 +2,14 @@ import type { SessionSummary } from "../wire/coding.ts";
 import type { Block, Turn } from "../wire/turn.ts";
 import { plainLine, plainText } from "./plain-text.ts";
 
-/** A turn for people: who, when, the words, and one line for each tool call. */
+/** A turn as text: role, time, text, and one line for each tool call. */
 export function turnText(turn: Turn): string {
   const head = `── ${turn.index} ${turn.role}${turn.at === null ? "" : ` · ${plainLine(turn.at)}`}`;
   const body = turn.blocks.length === 0 ? [plainText(turn.text)] : turn.blocks.map(blockText);
   return [head, ...body.filter((text) => text !== "")].join("\n");
 }
 
-/** The words of the agent alone, turn after turn. */
+/** The text of the agent's turns. */
 export function answerText(turns: readonly Turn[]): string {
   return turns
     .filter((turn) => turn.role === "assistant")
@@ -18,7 +18,7 @@ export function answerText(turns: readonly Turn[]): string {
     .join("\n\n");
 }
 
-/** One line on how a session stands. */
+/** A session's state on one line. */
 export function sessionLine(session: SessionSummary): string {
   const facts = [
     session.sessionId,
@@ -34,7 +34,7 @@ export function sessionLine(session: SessionSummary): string {
     .join(" · ");
 }
 
-/** What stands in the agent's terminal and waits for a person, with the ways to answer it; empty when nothing does. */
+/** The agent's screen while it needs attention, with the commands that answer it; empty otherwise. */
 export function attentionText({ sessionId, agent, activity, screen, permissions }: SessionSummary): string {
   if (activity !== "needs_attention") return "";
   const id = plainLine(sessionId);
@@ -49,8 +49,8 @@ export function attentionText({ sessionId, agent, activity, screen, permissions 
     "",
     ...lines.map((line) => `  │ ${line}`.trimEnd()),
     "",
-    ...(ways.length === 0 ? [] : ["Choose:", ...ways]),
-    `${ways.length === 0 ? "Answer it" : "Or answer it"} in the terminal with \`postern attach ${id}\`.`,
+    ...(ways.length === 0 ? [] : ["Answer with one of:", ...ways]),
+    `${ways.length === 0 ? "Answer" : "Or answer"} in the terminal with \`postern attach ${id}\`.`,
   ].join("\n");
 }
 

@@ -79,7 +79,7 @@ test("list, deliveries, retry and remove say what there is", async () => {
   expect((await webhookCommand("list")).stdout).toMatch(/w1 +https:\/\/example\.org\/hook +all +2 +1 +-/);
   const deliveries = await webhookCommand("deliveries", "w1", "--state", "dead");
   expect(deliveries.stdout).toMatch(/session\.closed +dead +13 +- +The receiver answered 500\./);
-  expect((await webhookCommand("retry", "w1")).stdout).toBe("Sending 1 again.\n");
+  expect((await webhookCommand("retry", "w1")).stdout).toBe("Resending 1 delivery.\n");
   expect((await webhookCommand("remove", "w1")).stdout).toBe("Removed w1.\n");
 });
 

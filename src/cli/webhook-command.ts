@@ -14,7 +14,7 @@ import {
 } from "../wire/events.ts";
 import { send } from "./context.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
-import { printableJson, table } from "./plain-text.ts";
+import { count, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface AddOptions extends CommonOptions {
@@ -25,9 +25,9 @@ interface DeliveriesOptions extends CommonOptions {
   readonly state?: DeliveryState;
 }
 
-/** `postern webhook …`: addresses that events are sent to, through the running gateway. */
+/** `postern webhook …`, through the running gateway. */
 export function addWebhookCommands(program: Command, context: CliContext): void {
-  const group = program.command("webhook").description("have events of sessions sent to a URL");
+  const group = program.command("webhook").description("send session events to a URL");
   addSetUpCommands(group, context);
   addLookCommands(group, context);
 }
@@ -109,7 +109,7 @@ function addLookCommands(group: Command, context: CliContext): void {
       const answer = z.object({ deliveries: z.array(deliverySchema) });
       const { deliveries } = await send(context, { method: "GET", path }, answer);
       if (json) return context.stdout(`${printableJson({ deliveries })}\n`);
-      if (deliveries.length === 0) return context.stderr("Nothing.\n");
+      if (deliveries.length === 0) return context.stderr("No deliveries.\n");
       const rows = deliveries.map((delivery) => [
         delivery.eventId,
         delivery.kind,
@@ -127,7 +127,9 @@ function addLookCommands(group: Command, context: CliContext): void {
     .action(async (webhookId: string, options: CommonOptions) => {
       const path = `${pathOf(webhookId)}/deliveries/retry`;
       const answer = await send(context, { method: "POST", path, body: {} }, z.object({ retried: z.int() }));
-      context.stdout(options.json ? `${printableJson(answer)}\n` : `Sending ${answer.retried} again.\n`);
+      context.stdout(
+        options.json ? `${printableJson(answer)}\n` : `Resending ${count(answer.retried, "delivery", "deliveries")}.\n`,
+      );
     });
 }
 

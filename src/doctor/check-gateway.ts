@@ -1,30 +1,30 @@
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
-/** What was found at the gateway's addresses. */
+/** What answers at the gateway's addresses. */
 export interface GatewayState {
-  /** On its Unix socket: its version; `silent` when something is there and does not answer. */
-  readonly socket: { readonly version: string } | "silent" | "nobody";
-  /** On each address of the configuration. `other`: a program that is no gateway. */
+  /** Its version on its Unix socket; `silent`: it accepts connections and does not respond. */
+  readonly socket: { readonly version: string } | "silent" | "free";
+  /** On each configured address; `other`: another program. */
   readonly addresses: readonly {
     readonly address: string;
     readonly port: number;
-    readonly state: "gateway" | "other" | "nobody";
-    /** Who listens there when it is no gateway that answers; null when the system does not say. */
+    readonly state: "gateway" | "other" | "free";
+    /** The other program; null when unknown. */
     readonly owner: { readonly pid: number; readonly name: string } | null;
   }[];
   /** The version of this command. */
   readonly version: string;
 }
 
-/** Whether the gateway answers, and whether its port is free for it when it does not run. */
+/** Whether the gateway responds, or its port is free. */
 export function checkGateway({ socket, addresses, version }: GatewayState): readonly Finding[] {
   const taken = addresses.filter(({ state }) => state === "other");
   const [first] = taken;
   if (socket === "silent") {
     const stuck = first?.owner ?? null;
     const fix = stuck === null ? null : `kill -KILL ${stuck.pid}`;
-    return [failure("gateway", "A gateway runs and does not answer; end it and start another, agents live on.", fix)];
+    return [failure("gateway", "The gateway does not respond. End it and start it again; agents keep running.", fix)];
   }
   if (first !== undefined) {
     const who = first.owner === null ? "a program of another user" : `${first.owner.name} (pid ${first.owner.pid})`;
@@ -37,12 +37,12 @@ export function checkGateway({ socket, addresses, version }: GatewayState): read
     ];
   }
   const where = addresses.map(({ address, port }) => `${address} port ${port}`).join(" and ");
-  if (socket === "nobody") {
+  if (socket === "free") {
     if (addresses.some(({ state }) => state === "gateway")) {
       return [
         failure(
           "port",
-          `A gateway of another state folder listens on ${where}.`,
+          `A gateway with another state folder listens on ${where}.`,
           `postern serve --port ${(addresses[0]?.port ?? 0) + 1}`,
         ),
       ];
@@ -50,30 +50,26 @@ export function checkGateway({ socket, addresses, version }: GatewayState): read
     return [
       ok(
         "gateway",
-        `No gateway runs, and ${where} ${addresses.length === 1 ? "is" : "are"} free; \`postern serve\` starts one.`,
+        `Not running; ${where} ${addresses.length === 1 ? "is" : "are"} free. Start it with \`postern serve\`.`,
       ),
     ];
   }
-  const differs = addresses.length > 0 && addresses.every(({ state }) => state === "nobody");
+  const differs = addresses.length > 0 && addresses.every(({ state }) => state === "free");
   return [
     socket.version === version
-      ? ok("gateway", `Version ${version} answers.`)
+      ? ok("gateway", `Version ${version} is running.`)
       : warning(
           "gateway",
-          `Version ${socket.version} runs, and this command is ${version}: start the gateway anew; agents live on.`,
+          `Version ${socket.version} is running, but this command is ${version}. Restart the gateway; agents keep running.`,
           "postern service install",
         ),
     differs
-      ? warning(
-          "port",
-          `The gateway that runs does not listen on ${where}, where the configuration says.`,
-          "postern serve",
-        )
+      ? warning("port", `The running gateway does not listen on ${where}, as configured. Restart it.`, "postern serve")
       : ok("port", `The gateway listens on ${where}.`),
   ];
 }
 
-/** What the host reported; null when none runs, its refusal when it cannot be used. */
+/** @param host null when none is running; `refusal` when it cannot be used */
 export function checkTerminalHost(
   host:
     | { readonly pid: number; readonly version: string; readonly liveTerminals: number }
@@ -88,23 +84,18 @@ export function checkTerminalHost(
   const check = "terminal host";
   if (host === null) {
     return gatewayRuns
-      ? [failure(check, `The gateway runs and no terminal host listens on ${socketPath}.`, "postern serve")]
-      : [ok(check, "None runs; a gateway starts it.")];
+      ? [failure(check, `The gateway is running, but no terminal host listens on ${socketPath}.`, "postern serve")]
+      : [ok(check, "Not running. The gateway starts it.")];
   }
   if ("refusal" in host) return [failure(check, host.refusal, "postern coding close --help")];
-  const terminals = host.liveTerminals === 1 ? "one terminal" : `${host.liveTerminals} terminals`;
-  const running = `Version ${host.version} (pid ${host.pid}) keeps ${terminals}`;
+  const terminals = host.liveTerminals === 1 ? "1 terminal" : `${host.liveTerminals} terminals`;
+  const running = `Version ${host.version} (pid ${host.pid}) with ${terminals}`;
   if (host.version === version) return [ok(check, `${running}.`)];
-  // An upgrade leaves it alone, because its agents live on in it.
-  return [
-    ok(
-      check,
-      `${running}. This command is ${version}, which is fine: the host makes way for one of it with its last terminal.`,
-    ),
-  ];
+  // An upgrade keeps the old host for its agents.
+  return [ok(check, `${running}. It is replaced by version ${version} when its last terminal closes.`)];
 }
 
-/** Who can reach the gateway, and how. */
+/** Who can reach the gateway. */
 export function checkExposure(facts: {
   readonly exposure: "this_machine" | "https" | "plain_http";
   readonly openHosts: readonly string[];
@@ -119,22 +110,22 @@ export function checkExposure(facts: {
     return [
       warning(
         check,
-        "POSTERN_AUTH=none: every program and user of this machine may act as you.",
+        "POSTERN_AUTH=none: every program and user on this machine can act as you.",
         "env -u POSTERN_AUTH postern serve",
       ),
     ];
   }
-  if (exposure === "this_machine") return [ok(check, `This machine only, at ${address}.`)];
+  if (exposure === "this_machine") return [ok(check, `Reachable from this machine only, at ${address}.`)];
   if (exposure === "plain_http") {
     const fix = "postern serve --base-url https://<name>";
     if (openHosts.length > 0 && !facts.insecureHttp) {
-      return [failure(check, `\`postern serve\` will not listen on ${openHosts.join(", ")} over http.`, fix)];
+      return [failure(check, `\`postern serve\` refuses to listen on ${openHosts.join(", ")} over http.`, fix)];
     }
-    return [warning(check, `${address} is reached over http: who is between can read tokens and terminals.`, fix)];
+    return [warning(check, `${address} uses http: others on the network can read tokens and terminals.`, fix)];
   }
   if (facts.trustedProxies === 0 && openHosts.length === 0) {
-    const message = `${address}, through a proxy that is not named: all its callers share one address and its limits.`;
+    const message = `${address} is behind a proxy that is not trusted, so all callers share one address and its rate limits.`;
     return [warning(check, message, "POSTERN_TRUSTED_PROXIES=127.0.0.1,::1 postern serve")];
   }
-  return [ok(check, `Reached at ${address}, over https.`)];
+  return [ok(check, `Reachable at ${address}, over https.`)];
 }

@@ -4,34 +4,32 @@ import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, shellWord, warning } from "./finding.ts";
 
-/** What a fix needs to know of an agent beside its entry. */
+/** The commands that fix an agent. */
 export interface AgentFixes {
-  /** The command that installs it; null when it comes from nowhere that we know. */
+  /** Installs it; null when unknown. */
   readonly install: string | null;
-  /** The command that logs it in; null for an agent without a log-in. */
+  /** Logs it in; null for an agent without a login. */
   readonly logIn: string | null;
 }
 
-/** How a start in a terminal went. */
 export type SmokeResult =
   | { readonly started: true; readonly afterMs: number }
   | { readonly started: false; readonly reason: string };
 
-/** Why an agent's own sandbox does not work. */
 export interface SandboxProblem {
   readonly message: string;
   readonly fix: string | null;
 }
 
-/** Binary, version and log-in of each agent, and which one is the default. */
+/** Program, version and login of each agent, and the default. */
 export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => AgentFixes): readonly Finding[] {
   const { agents, availableAgents } = list;
   const found = availableAgents.map(({ name }) => name);
   if (agents.length === 0) {
     const message =
       found.length === 0
-        ? "No agent is configured, and none is on PATH."
-        : `Here, but not configured: ${found.join(", ")}.`;
+        ? "No agents configured, and none found on PATH."
+        : `No agents configured. Found on PATH: ${found.join(", ")}.`;
     return [failure("agents", message, "postern coding setup")];
   }
   const [first] = agents;
@@ -40,7 +38,7 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
       ? [
           warning(
             "agents",
-            "Several agents and no default: each request must name one.",
+            "No default agent: each request must name one.",
             `postern coding setup --default ${first.name}`,
           ),
         ]
@@ -50,61 +48,71 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
 
 function checkAgent({ name, binary, version, login }: AgentEntry, { install, logIn }: AgentFixes): Finding {
   const check = `agent ${name}`;
-  if (binary === null) return failure(check, "Its program is not where it should be.", install);
+  if (binary === null) return failure(check, "Program not found.", install);
   if (version === null) {
-    return failure(check, `${binary} tells no version: it does not run, or took longer than half a minute.`, install);
+    return failure(check, `${binary} does not print its version: it failed, or took longer than 30 seconds.`, install);
   }
   const what = `${version} (${binary})`;
   switch (login) {
     case "logged_in":
       return ok(check, `${what}, logged in.`);
     case "key_variable":
-      return ok(check, `${what}, with the key of its variable.`);
+      return ok(check, `${what}, with an API key.`);
     case "logged_out":
       return failure(check, `${what} is not logged in.`, logIn);
     case "unknown":
       return logIn === null
         ? ok(check, `${what}.`)
-        : warning(check, `${what} does not tell whether it is logged in.`, logIn);
+        : warning(check, `${what} does not report whether it is logged in.`, logIn);
   }
 }
 
-/** What a start in a terminal shows, beside what the agent says of itself. */
 export function checkSmoke(name: string, result: SmokeResult, { install }: AgentFixes): Finding {
   const check = `start of ${name}`;
   if (result.started) return ok(check, `Ready for a prompt after ${(result.afterMs / 1000).toFixed(1)} s.`);
   return failure(check, result.reason, install);
 }
 
-/** Whether the commands of an agent run in its own sandbox. */
+/** Whether an agent can run commands in its sandbox. */
 export function checkSandbox(name: string, problem: SandboxProblem | null): Finding {
   const check = `sandbox of ${name}`;
-  return problem === null ? ok(check, "Commands run in it.") : warning(check, problem.message, problem.fix);
+  return problem === null ? ok(check, "Working.") : warning(check, problem.message, problem.fix);
 }
 
 const oldestNode = 24;
-/** The oldest git that the tests run with. */
+/** The oldest Git that the tests run with. */
 const oldestGit = [2, 39] as const;
 const timeoutMs = 10_000;
 
 /** @param version as in `process.versions.node` */
 export function checkNode(version: string): readonly Finding[] {
   if (Number.parseInt(version, 10) >= oldestNode) return [ok("node", `Node.js ${version}.`)];
-  return [failure("node", `Node.js ${version} is too old: ${oldestNode} is needed.`, `nvm install ${oldestNode}`)];
+  return [
+    failure(
+      "node",
+      `Node.js ${version} is too old. Version ${oldestNode} or newer is required.`,
+      `nvm install ${oldestNode}`,
+    ),
+  ];
 }
 
-/** Whether git can be started, and is new enough for worktrees. */
 export async function checkGit(pathVariable: string): Promise<readonly Finding[]> {
   const install = process.platform === "darwin" ? "xcode-select --install" : "sudo apt-get install git";
   const program = await findExecutable("git", pathVariable);
-  if (program === null) return [failure("git", "There is no `git` on PATH: no worktrees and no diffs.", install)];
+  if (program === null) return [failure("git", "`git` is not on PATH. Worktrees and diffs need it.", install)];
   const env = { PATH: pathVariable, LC_ALL: "C" };
   const { exitCode, stdout } = await runCommand([program, "--version"], { env, timeoutMs });
   const [text, major = "0", minor = "0"] = /(\d+)\.(\d+)[\d.]*/.exec(stdout) ?? [];
   if (exitCode !== 0 || text === undefined) {
-    return [failure("git", `${program} does not tell its version.`, `${shellWord(program)} --version`)];
+    return [failure("git", `${program} does not print its version.`, `${shellWord(program)} --version`)];
   }
   const isOld = Number(major) < oldestGit[0] || (Number(major) === oldestGit[0] && Number(minor) < oldestGit[1]);
   if (!isOld) return [ok("git", `git ${text} (${program}).`)];
-  return [warning("git", `git ${text} (${program}) is older than ${oldestGit.join(".")}, the oldest tried.`, install)];
+  return [
+    warning(
+      "git",
+      `git ${text} (${program}) is older than ${oldestGit.join(".")}, the oldest tested version.`,
+      install,
+    ),
+  ];
 }

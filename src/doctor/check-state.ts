@@ -8,14 +8,13 @@ import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, shellWord, warning } from "./finding.ts";
 
 const mebibyte = 1024 * 1024;
-/** A day of busy agents writes less. */
-const littleBytes = 1024 * mebibyte;
-/** SQLite, transcripts and recordings fail soon. */
-const nothingBytes = 100 * mebibyte;
-/** What a key file holds, as `platform/secret-box` writes it. */
+/** More than busy agents write in a day. */
+const lowBytes = 1024 * mebibyte;
+const criticalBytes = 100 * mebibyte;
+/** Of a key, as `platform/secret-box` writes it. */
 const keyBytes = 32;
 
-/** Owner and permissions of the state folder and of what lies in it. A fix is one command for each. */
+/** Owner and permissions of the state folder and its files. */
 export async function checkFolders(places: {
   readonly home: string;
   readonly runDir: string;
@@ -25,13 +24,13 @@ export async function checkFolders(places: {
   if (home === null) return [await checkMissing(check, places.home)];
   if (!home.isDirectory()) {
     const word = shellWord(places.home);
-    return [failure(check, `${places.home} is no folder.`, `mv ${word} ${word}.before`)];
+    return [failure(check, `${places.home} is not a folder.`, `mv ${word} ${word}.before`)];
   }
   if ((home.mode & 0o077) !== 0 && (await isInOtherUse(places.home).catch(() => false))) {
-    const message = `Others may enter ${places.home}, and what is in it is not Postern's: it is not taken for a state folder.`;
+    const message = `${places.home} is open to other users and contains files that are not Postern's, so it is not used as the state folder.`;
     return [failure(check, message, "export POSTERN_HOME=~/.postern")];
   }
-  const files = await readdir(places.home, { withFileTypes: true }).catch(() => []); // told by its owner or mode
+  const files = await readdir(places.home, { withFileTypes: true }).catch(() => []); // reported below
   const secret = files.filter((file) => file.isFile() && /^(key|.*\.db(-wal|-shm)?)$/.test(file.name));
   const found = [
     ...(await checkMode(check, places.home, { read: stat, forbidden: 0o077, right: "700" })),
@@ -45,23 +44,22 @@ export async function checkFolders(places: {
     ).flat(),
     ...(await checkKey(join(places.home, "key"))),
   ];
-  return found.length > 0 ? found : [ok(check, `${places.home} is yours alone, with all that is secret in it.`)];
+  return found.length > 0 ? found : [ok(check, `${places.home} and its secrets are accessible only to you.`)];
 }
 
 async function checkMissing(check: string, home: string): Promise<Finding> {
-  if ((await look(home)) !== null)
-    return failure(check, `${home} is a link to what is not there.`, `ls -l ${shellWord(home)}`);
+  if ((await look(home)) !== null) return failure(check, `${home} is a broken link.`, `ls -l ${shellWord(home)}`);
   const above = await folderAbove(home);
   const mayMake = await access(above, constants.W_OK | constants.X_OK).then(
     () => true,
     () => false,
   );
-  if (mayMake) return ok(check, `${home} is not there yet; the first command makes it.`);
+  if (mayMake) return ok(check, `${home} does not exist yet. The first command creates it.`);
   const fix = `sudo install -d -m 700 -o ${process.geteuid?.() ?? 0} ${shellWord(home)}`;
-  return failure(check, `${home} is not there, and cannot be made: ${above} is closed to you.`, fix);
+  return failure(check, `${home} does not exist and cannot be created: no permission to write to ${above}.`, fix);
 }
 
-/** The nearest that exists. */
+/** The nearest parent that exists. */
 async function folderAbove(path: string): Promise<string> {
   const above = dirname(path);
   return above === path || (await look(above)) !== null ? above : folderAbove(above);
@@ -81,34 +79,35 @@ async function checkMode(
     ];
   }
   if ((there.mode & 0o700) < (right === "700" ? 0o700 : 0o600)) {
-    return [failure(check, `${path} is closed to you (${octal(there.mode)}).`, `chmod ${right} ${shellWord(path)}`)];
+    return [
+      failure(check, `You have no access to ${path} (${octal(there.mode)}).`, `chmod ${right} ${shellWord(path)}`),
+    ];
   }
   if ((there.mode & forbidden) === 0) return [];
-  const message = `Other users can reach ${path} (${octal(there.mode)}).`;
+  const message = `Other users can access ${path} (${octal(there.mode)}).`;
   return [failure(check, message, `chmod ${right} ${shellWord(path)}`)];
 }
 
-/** A key that cannot be read leaves the store without what was sealed with it. */
 async function checkKey(path: string): Promise<readonly Finding[]> {
   const bytes = await readFile(path, "utf8").then(
     (text) => Buffer.from(text.trim(), "base64url"),
-    () => null, // missing, or closed, which its mode tells
+    () => null, // missing, or without permission: reported by its mode
   );
   if (bytes === null || bytes.length === keyBytes) return [];
-  const message = `${path} holds no key, so nothing that was sealed with it opens; put it back from a backup, or begin with a new one.`;
+  const message = `${path} is not a valid key, so encrypted data cannot be read. Restore the file from a backup, or move it away to create a new key.`;
   return [failure("key", message, `mv ${shellWord(path)} ${shellWord(path)}.damaged`)];
 }
 
-/** Room on the disk of the state folder, or of the nearest folder above that exists. */
+/** Free space on the disk of the state folder, or of its nearest parent that exists. */
 export async function checkDisk(
   home: string,
   freeBytesOf: (path: string) => Promise<number> = freeBytes,
 ): Promise<readonly Finding[]> {
   const free = await freeBytesOf(home);
-  const message = `${Math.floor(free / mebibyte).toLocaleString("en-US")} MiB are free on the disk of ${home}`;
+  const message = `${Math.floor(free / mebibyte).toLocaleString("en-US")} MiB free on the disk of ${home}`;
   const fix = `du -sh ${shellWord(home)}/*`;
-  if (free < nothingBytes) return [failure("disk", `${message}: too little to work.`, fix)];
-  return free < littleBytes ? [warning("disk", `${message}.`, fix)] : [ok("disk", `${message}.`)];
+  if (free < criticalBytes) return [failure("disk", `${message}: too little for the gateway.`, fix)];
+  return free < lowBytes ? [warning("disk", `${message}.`, fix)] : [ok("disk", `${message}.`)];
 }
 
 async function freeBytes(path: string): Promise<number> {
@@ -136,7 +135,7 @@ function octal(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
-/** Whether the store can be opened by this version. */
+/** Whether this version can open the database. */
 export function checkStore(
   store: Pick<InspectedStore, "state" | "place" | "reason">,
   { isFile }: { readonly isFile: boolean },
@@ -144,14 +143,14 @@ export function checkStore(
   const { state, place, reason } = store;
   switch (state) {
     case "missing":
-      return [ok("store", `There is no store at ${place} yet; the first command makes it.`)];
+      return [ok("store", `There is no database at ${place} yet. The first command creates it.`)];
     case "current":
-      return [ok("store", `The store at ${place} opens and has this version's tables.`)];
+      return [ok("store", `The database at ${place} is up to date.`)];
     case "older":
       return [
         warning(
           "store",
-          `The store at ${place} is of an older Postern; the next start brings it forward.`,
+          `The database at ${place} is from an older version. The next start upgrades it.`,
           "postern serve",
         ),
       ];
@@ -159,19 +158,19 @@ export function checkStore(
       return [
         failure(
           "store",
-          `The store at ${place} was written by a newer Postern, which has to run it.`,
+          `The database at ${place} is from a newer version of Postern. Upgrade Postern.`,
           "npm install --global postern@latest",
         ),
       ];
     case "damaged": {
       const fix = isFile ? `mv ${shellWord(place)} ${shellWord(place)}.damaged` : "postern doctor --json";
       const what = isFile
-        ? "put it back from a backup, or begin with a new one"
-        : "see that the server runs and lets you in";
+        ? "Restore it from a backup, or move it away to start with an empty one"
+        : "Check that the server is running and accepts the login";
       return [
         failure(
           "store",
-          `The store at ${place} cannot be read: ${reason ?? "no reason is told"}; ${what}.`,
+          `Cannot read the database at ${place}: ${reason ?? "unknown reason"}. ${what}.`,
           isFile ? fix : null,
         ),
       ];
@@ -179,20 +178,20 @@ export function checkStore(
   }
 }
 
-/** Two machines, or a network's time service, may differ by this much without harm. */
+/** A harmless difference between two machines. */
 const toleranceMs = 60_000;
 
-/** A clock that is behind what was already written down: links and tokens then live too long, and order is lost. */
+/** With a clock behind stored times, links and tokens live too long and order is lost. */
 export function checkClock(nowMs: number, newest: readonly (number | null)[]): readonly Finding[] {
   const behindMs = Math.max(0, ...newest.flatMap((at) => (at === null ? [] : [at - nowMs])));
   if (behindMs <= toleranceMs)
-    return [ok("clock", `The clock says ${new Date(nowMs).toISOString()}, later than all that is stored.`)];
+    return [ok("clock", `The time is ${new Date(nowMs).toISOString()}, after all stored times.`)];
   const fix = process.platform === "darwin" ? "sudo sntp -sS time.apple.com" : "sudo timedatectl set-ntp true";
   const minutes = Math.ceil(behindMs / 60_000);
   return [
     failure(
       "clock",
-      `The clock says ${new Date(nowMs).toISOString()}, ${minutes} min before something that is stored already.`,
+      `The time is ${new Date(nowMs).toISOString()}, ${minutes} min before the newest stored time. Set the clock.`,
       fix,
     ),
   ];

@@ -1,16 +1,13 @@
 import type { Finding } from "../wire/doctor.ts";
 
-/** All is well. */
 export function ok(check: string, message: string): Finding {
   return { check, level: "ok", message, fix: null };
 }
 
-/** It works, and not as one would want. */
 export function warning(check: string, message: string, fix: string | null): Finding {
   return { check, level: "warning", message, fix };
 }
 
-/** It does not work, or is not safe. */
 export function failure(check: string, message: string, fix: string | null): Finding {
   return { check, level: "failure", message, fix };
 }

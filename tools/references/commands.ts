@@ -1,4 +1,4 @@
-import { exitCodeWords } from "../../src/cli/exit-code.ts";
+import { exitCodeWords } from "../../src/cli/options.ts";
 import { runCommand } from "../../test/support/run-cli.ts";
 import { generatedHead, table } from "./markdown.ts";
 

@@ -7,7 +7,6 @@ import { createSessionScreen, type SessionScreen } from "./session-screen.ts";
 import { openTerminalLink, refusal, type TerminalLink } from "./terminal-link.ts";
 import { onEveryWayOut, type UserTerminal } from "./user-terminal.ts";
 
-/** How it ended. */
 export type AttachEnd = { readonly kind: "detached" } | { readonly kind: "ended"; readonly exit: ExitFrame };
 
 export interface AttachDeps {
@@ -16,7 +15,6 @@ export interface AttachDeps {
   readonly socketPath: string;
 }
 
-/** What to attach to. */
 export interface AttachOptions {
   readonly sessionId: string;
   /** Undefined: drive if that is allowed. */
@@ -123,11 +121,11 @@ class Attachment {
     this.#link = link;
   }
 
-  /** Takes the whole screen anew, to show it in another way. */
-  #connectAnew(): void {
+  /** Requests the whole screen again, to show it in another way. */
+  #reconnect(): void {
     this.#closeFormer();
     this.#former = this.#link;
-    this.#takeScreenNext();
+    this.#requestScreen();
     this.#connect();
   }
 
@@ -185,7 +183,7 @@ class Attachment {
     this.#moveTo(offset + data.length);
   }
 
-  #takeScreenNext(): void {
+  #requestScreen(): void {
     if (this.#position !== undefined) this.#position = { ...this.#position, offset: undefined };
   }
 
@@ -198,7 +196,7 @@ class Attachment {
     const fits = this.#screen.fits(this.#session);
     if (fits) this.#stopGrace();
     if (!this.#connected || this.#cancelGrace !== undefined) return;
-    if (fits === this.#screen.isClipped) this.#connectAnew();
+    if (fits === this.#screen.isClipped) this.#reconnect();
   }
 
   #stopGrace(): void {
@@ -244,7 +242,7 @@ class Attachment {
       this.#end.reject(error ?? new PosternError("gateway_not_running", "The gateway stopped and did not come back."));
       return;
     }
-    if (this.#screen.coversScreen) this.#takeScreenNext();
+    if (this.#screen.coversScreen) this.#requestScreen();
     const { name } = this.#options.detach;
     this.#screen.showNotice(`Lost the gateway. The agent keeps running; reconnecting… ${name} detaches.`);
     this.#cancelRetry = clock.after(this.#pauseMs, () => this.#connect());

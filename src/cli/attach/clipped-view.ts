@@ -113,7 +113,7 @@ function shifted(first: number, { at, length }: { readonly at: number; readonly 
 }
 
 function note({ cols, rows }: Size, width: number): string {
-  return `\x1b[2m${`(the session's terminal has ${cols}x${rows})`.slice(0, width)}`;
+  return `\x1b[2m${`(session terminal: ${cols}x${rows})`.slice(0, width)}`;
 }
 
 /** What the user's terminal must know to send the right keys. The mouse is left out: its places would be others. */

@@ -9,13 +9,11 @@ export interface DetachKey {
   readonly character: string;
 }
 
-/** What becomes of the user's keys. */
 export interface KeyListeners {
   onInput(data: Buffer): void;
   onDetach(): void;
 }
 
-/** Reads what the user's terminal sends. */
 export interface KeyReader {
   read(data: Buffer): void;
   close(): void;
@@ -35,7 +33,7 @@ export function detachKey(text: string): DetachKey {
   return { name: `ctrl+${key}`, character: String.fromCharCode(key.toUpperCase().charCodeAt(0) & 0x1f) };
 }
 
-/** Neither agent does anything on it: tried with both. */
+/** Unused by Claude Code and Codex. */
 export const defaultDetachKey = "ctrl+\\";
 
 const pasteBegins = "\x1b[200~";

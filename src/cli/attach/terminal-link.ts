@@ -70,19 +70,19 @@ export function openTerminalLink(options: LinkOptions, listeners: LinkListeners)
   let early: (Buffer | string)[] = [];
   let earlyBytes = 0;
 
-  const heard = (): void => {
+  const onActivity = (): void => {
     cancelSilence();
     cancelSilence = clock.after(silenceMs, () => socket.terminate());
   };
   socket.on("open", () => {
     opened = true;
-    heard();
+    onActivity();
     for (const data of early) socket.send(data);
     early = [];
   });
-  socket.on("ping", heard);
+  socket.on("ping", onActivity);
   socket.on("message", (data, isBinary) => {
-    heard();
+    onActivity();
     if (closed || !Buffer.isBuffer(data)) return;
     if (isBinary) readBinary(data, listeners);
     else readText(data, { listeners, socket });
@@ -164,7 +164,7 @@ function queryOf({ sessionId, mode, size, continueAt }: LinkOptions): URLSearchP
 /** The gateway refused the connection, or ended it permanently. */
 export function refusal(code: number, reason: string): PosternError {
   const known = refusals.get(code) ?? "internal_error";
-  return new PosternError(known, reason === "" ? `The gateway closed the terminal's connection (${code}).` : reason);
+  return new PosternError(known, reason === "" ? `The gateway closed the terminal connection (code ${code}).` : reason);
 }
 
 const refusals: ReadonlyMap<number, string> = new Map([

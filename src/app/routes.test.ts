@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Tool } from "../wire/tool.ts";
-import { createManifest } from "./manifest.ts";
+import { createManifest } from "./routes.ts";
 
 const named = z.strictObject({ text: z.string() }).meta({ id: "Named" });
 const nested = z.object({ inner: named });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Line, readLines } from "./json-lines.ts";
+import { type Line, readLines } from "./mcp-exchange.ts";
 
 async function split(chunks: readonly string[], maxLength = 10): Promise<readonly Line[]> {
   const input = (async function* () {
