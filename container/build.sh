@@ -8,6 +8,6 @@ npm pack --ignore-scripts --silent --pack-destination "$out"
 tar -xzf "$out"/postern-*.tgz --strip-components=1 -C "$out/postern"
 cp package-lock.json "$out/postern/"
 cd "$out/postern"
-# Nothing of it runs a script: what is native comes built, in packages of its own.
+# No dependency needs install scripts: native code comes prebuilt.
 npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 chmod -R u=rwX,go=rX .

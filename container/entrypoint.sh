@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a container begins with: set-up at its first boot, then the gateway in the place of this script. Another command runs instead.
-# A gateway that would be refused is refused before: its first boot makes nothing, and prints no link that nobody can use.
+# Runs setup at the first boot, then the gateway; with another command, that command.
+# Invalid settings fail before setup, so that no unusable sign-in link is printed.
 set -eu
 if [ "${1:-serve}" != serve ]; then exec "$@"; fi
 [ $# -eq 0 ] || shift

@@ -2,7 +2,7 @@
 # Runtime stage, as root: `postern` and the agents' own programs, without a launcher between, on PATH.
 set -eu
 link() {
-  [ $# -eq 2 ] && [ -x "$2" ] || { echo "One program is wanted for $1, there are: $*" >&2; exit 1; }
+  [ $# -eq 2 ] && [ -x "$2" ] || { echo "Expected one program for $1, found: $*" >&2; exit 1; }
   ln -sf "$2" "/usr/local/bin/$1"
 }
 link claude /opt/agents/@anthropic-ai/claude-code-linux-*/claude

@@ -72,7 +72,7 @@ test("whether a gateway would be let can be asked before anything is made", asyn
   await expect(access(home)).rejects.toThrow();
 });
 
-test("a port that is taken is told before anything is made but the lock", async () => {
+test("a port in use is reported before anything but the lock is created", async () => {
   const other = createServer().listen(0, "127.0.0.1");
   try {
     await once(other, "listening");
@@ -90,7 +90,7 @@ test("a port that is taken is told before anything is made but the lock", async 
   }
 });
 
-test("a state folder that cannot be made is told in one line, with what to do", async () => {
+test("a state folder that cannot be created is reported on one line, with the next step", async () => {
   await writeFile(home, "a file in its place");
   for (const argv of [
     ["serve", "--port", "0"],
@@ -98,7 +98,9 @@ test("a state folder that cannot be made is told in one line, with what to do", 
   ]) {
     const run = await runPostern(argv, { env: posternEnvironment(join(home, "state")), cwd: code });
     expect(run).toMatchObject({ code: 1, stdout: "" });
-    expect(run.stderr).toMatch(/^postern: state_folder_unusable: Cannot use \S+\/home\/state, .*POSTERN_HOME\.\n$/);
+    expect(run.stderr).toMatch(
+      /^postern: state_folder_unusable: Cannot use \S+\/home\/state as the state folder: .*POSTERN_HOME\.\n$/,
+    );
   }
 });
 

@@ -69,7 +69,7 @@ test("an invalid configuration file is a finding that names the line, and the ot
   expect(invalid?.message).toContain('"port"');
 });
 
-test("a machine on which nothing was done yet is told the first step, and no state folder is made", async () => {
+test("a new machine gets the first step, and no state folder is created", async () => {
   const { home, bin, config } = await makeMachine();
   await rm(home, { recursive: true });
   await rm(join(bin, "claude"));
@@ -200,7 +200,7 @@ async function changeStore(home: string, migration: string | null, newestAt: num
   await close();
 }
 
-test("several agents without a default are told how to choose one", async () => {
+test("several agents without a default are a warning with the command that chooses one", async () => {
   const { bin, config } = await makeMachine();
   await program(bin, "codex", "echo codex 0.1.0");
   const stores = await openCommandStores(config());
@@ -254,7 +254,7 @@ test("what listens on our sockets and does not speak our language is found", asy
   ]);
 });
 
-test("what no test can have on its machine is told nevertheless", async () => {
+test("findings for what a test machine cannot have", async () => {
   expect(checkNode("22.1.0")).toMatchObject([{ level: "failure", fix: "nvm install 24" }]);
   const disk = async (bytes: number) => (await checkDisk("/srv/state", async () => bytes))[0]?.level;
   expect([await disk(10 * 2 ** 20), await disk(500 * 2 ** 20), await disk(2 ** 40)]).toEqual([

@@ -75,7 +75,7 @@ esac
 
 const unitOf = (root: string): string => join(root, ".config/systemd/user/postern.service");
 
-test("systemd gets a unit, is told of it, and installing once more changes nothing", async () => {
+test("systemd gets a unit and reloads, and installing again changes nothing", async () => {
   const { root, run, calls } = await makeMachine("linux");
   expect(await run("status")).toMatchObject({
     code: 1,
@@ -113,7 +113,7 @@ test("systemd gets a unit, is told of it, and installing once more changes nothi
   });
 });
 
-test("a unit of an older version is written anew, and the gateway started anew", async () => {
+test("a unit of an older version is rewritten, and the gateway restarted", async () => {
   const { root, run, calls } = await makeMachine("linux");
   await run("install");
   await writeFile(
@@ -145,7 +145,7 @@ async function answerAs(version: string, root: string): Promise<void> {
 test.for([
   ["linux", "--user restart postern.service"],
   ["darwin", `kickstart -k gui/${process.getuid?.()}/dev.postern.gateway`],
-] as const)("on %s a gateway that runs in an older version is told, and started anew", async ([platform, restarts]) => {
+] as const)("on %s a gateway of an older version is reported and restarted", async ([platform, restarts]) => {
   const { root, run, calls } = await makeMachine(platform);
   await run("install");
   await answerAs("0.0.9", root);
@@ -159,7 +159,7 @@ test.for([
   expect((await calls()).at(-1)).toBe(restarts);
 });
 
-test("a gateway of this version is not started anew", async () => {
+test("a gateway of this version is not restarted", async () => {
   const { root, run, calls } = await makeMachine("linux");
   await run("install");
   await answerAs(packageVersion, root);
@@ -197,7 +197,7 @@ test("without a session of systemd, or systemd itself, nothing is written and it
   expect(existsSync(join(root, "state folder"))).toBe(false);
 });
 
-test("what systemd refuses is told", async () => {
+test("a refusal of systemd is reported", async () => {
   const { root, run } = await makeMachine("linux");
   await writeFile(join(root, "fails"), "restart");
   expect((await run("install")).stderr).toBe(
@@ -205,7 +205,7 @@ test("what systemd refuses is told", async () => {
   );
 });
 
-test("keys go to a file of their own, for the owner alone, beside what is there", async () => {
+test("keys go to a separate file, for the owner only, and keep its other variables", async () => {
   const { root, env, run } = await makeMachine("linux");
   expect((await run("install", "--keys")).stdout).toContain("ANTHROPIC_API_KEY");
   const file = join(root, "state folder", "service.env");
@@ -273,7 +273,7 @@ test.skipIf(python === undefined && !existsSync("/usr/bin/plutil"))(
   },
 );
 
-test("launchd gets an agent, and loads it anew when it changed", async () => {
+test("launchd gets an agent, and reloads it when it changed", async () => {
   const { root, run, calls } = await makeMachine("darwin");
   const path = join(root, "Library/LaunchAgents/dev.postern.gateway.plist");
   const uid = process.getuid?.();

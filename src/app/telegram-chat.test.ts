@@ -39,7 +39,7 @@ test("a gateway does not start with a folder for chats that is not there", async
   });
 });
 
-test("somebody has to be on the list, and the token's variable is one that agents never get", async () => {
+test("the list of users is not empty, and agents never get the token's variable", async () => {
   for (const telegram of [{ allowedUserIds: [] }, { allowedUserIds: [1], tokenVariable: "TELEGRAM_TOKEN" }]) {
     const world = await createWorld({ agents: false, config: { telegram } });
     onTestFinished(() => world.close());

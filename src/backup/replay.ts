@@ -195,7 +195,7 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
   return forgotten;
 }
 
-/** With another owner, the present store was created anew and does not know the accounts of the backup. */
+/** With another owner, the present store was recreated and does not know the accounts of the backup. */
 async function haveSameOwner(present: PresentStore, { db }: RestoredStore): Promise<boolean> {
   const owner = await db.selectFrom("accounts").select("account_id").where("is_owner", "=", 1).executeTakeFirst();
   const accounts = await presentRows(present, "accounts");

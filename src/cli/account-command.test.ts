@@ -67,7 +67,7 @@ async function run(argv: readonly string[], clientsKnown = true) {
 }
 
 describe("postern account", () => {
-  test("add prints the sign-in link alone, and who it is for beside it", async () => {
+  test("add prints the sign-in link alone on standard output, and the account on standard error", async () => {
     const { code, stdout, stderr, asked } = await run([
       "account",
       "add",

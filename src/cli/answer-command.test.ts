@@ -88,7 +88,7 @@ test("what makes no sense is refused before anything is decided", async () => {
   });
 });
 
-test("a refusal of the gateway is told", async () => {
+test("a refusal of the gateway is reported", async () => {
   gateway = await startScriptedGateway({
     coding_read_session: [{ body: readOutput({ permissions: [first] }) }],
     coding_answer_permission: [{ status: 404, body: problem(404, "permission_gone") }],

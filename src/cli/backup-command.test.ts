@@ -36,7 +36,7 @@ describe("postern backup", () => {
     expect(asked).toMatchObject([{ withKey: true, withRecordings: false }]);
   });
 
-  test("names the file by the time, and takes what it is told to", async () => {
+  test("names the file by the time, and passes its options on", async () => {
     const asked: BackupOptions[] = [];
     const argv = ["backup", "--without-key", "--with-recordings", "--json"];
     const run = await runCommand(argv, { ports: { backUp: backupPort(asked) } });

@@ -45,7 +45,7 @@ test("ask waits for the turn and prints what the agent said, alone on standard o
   ]);
 });
 
-test("ask goes on reading when the turn outlasts one wait, and prints each turn once", async () => {
+test("ask keeps reading when the turn outlasts one wait, and prints each turn once", async () => {
   const working = { activity: "working" as const };
   const run = await coding(
     {
@@ -61,7 +61,7 @@ test("ask goes on reading when the turn outlasts one wait, and prints each turn 
   expect(gateway?.requests.slice(1).map(({ body }) => body)).toMatchObject([{ after: 4 }, { after: 4 }]);
 });
 
-test("ask goes on with a session where that worked, wherever it is typed", async () => {
+test("ask continues a session in its folder, wherever the command runs", async () => {
   const run = await coding(
     { coding_read_session: [{ body: readOutput({ dir: "/srv/other" }) }], coding_ask: [{ body: askOutput() }] },
     ["ask", "hi", "--session", "0b0c"],
@@ -143,7 +143,7 @@ test("ask takes the prompt from standard input, byte for byte", async () => {
   expect(gateway?.requests).toMatchObject([{ body: { prompt } }]);
 });
 
-test("ask takes a prompt that begins with a dash after --", async () => {
+test("ask takes a prompt with a leading dash after --", async () => {
   await coding({ coding_ask: [{ body: askOutput() }] }, ["ask", "--wait", "0", "--", "--json"]);
   expect(gateway?.requests).toMatchObject([{ body: { prompt: "--json" } }]);
 });
@@ -265,7 +265,7 @@ test("the gateway's problem is one line with its code and its fields", async () 
   expect(run).toMatchObject({ code: 1, stderr: "postern: invalid_request: This is invalid_request. dir: too long\n" });
 });
 
-test("a field of which the problem itself tells is told once", async () => {
+test("a field that the problem's detail names is printed once", async () => {
   const errors = [
     { path: "dir", message: "Too long" },
     { path: "model", message: "No text" },

@@ -53,7 +53,7 @@ test("events prints a line for each event, without what a terminal might act on"
   expect(requests).toEqual([{ path: "/api/coding/events?sessionId=s%201", lastEventId: undefined }]);
 });
 
-test("events goes on after the last event when the gateway went away, and says once that it waits", async () => {
+test("events resumes after the last event when the gateway restarts, and reports the lost connection once", async () => {
   const { requests, run } = await scripted([
     (response) => void response.write(block(ended(ids[0])), () => response.destroy()),
     (response) => response.destroy(),
@@ -71,7 +71,7 @@ test("events goes on after the last event when the gateway went away, and says o
   expect(stderr.match(/Reconnecting/g)).toHaveLength(1);
 });
 
-test("events says where some are missing, and begins where it is told to", async () => {
+test("events reports missing events, and starts after the given event", async () => {
   const { requests, run } = await scripted([
     (response) => {
       const reset = { kind: "reset", id: ids[1], at: "2025-01-01T00:00:00.000Z", reason: "Too old." };

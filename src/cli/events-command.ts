@@ -89,7 +89,7 @@ interface FollowOptions {
   readonly socketPath: string;
   readonly clock: Clock;
   readonly sessionId: string | null;
-  /** The last event that was seen; null begins with what comes now. */
+  /** The last event that was seen; null starts with new events. */
   readonly after: string | null;
 }
 

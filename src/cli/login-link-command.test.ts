@@ -51,7 +51,7 @@ async function run(argv: readonly string[], records = [record]) {
 }
 
 describe("postern login-link", () => {
-  test("prints the address alone on standard output, and for how long it is good beside it", async () => {
+  test("prints the link alone on standard output, and its lifetime on standard error", async () => {
     expect(await run(["login-link"])).toEqual({
       code: 0,
       stdout: "http://configured/sign-in#secret\n",
@@ -133,7 +133,7 @@ describe("postern serve", () => {
     expect(open).toContain("POSTERN_AUTH=none");
   });
 
-  test("ends agents only when it is told to, and then also when the gateway does not stop", async () => {
+  test("ends agents only with --end-agents, also when the gateway does not stop", async () => {
     const ended: string[] = [];
     const stopping = (name: string, close: () => Promise<void>) => ({
       close,

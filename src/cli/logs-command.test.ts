@@ -117,7 +117,7 @@ test("show prints what an entry says and what follows from it, without a termina
   });
 });
 
-test("search looks only where it is told to", async () => {
+test("search sends its filters", async () => {
   const path = "/api/v1/search?q=guard&sessionId=s1&source=session&status=ready";
   const answers = { [`GET ${path}`]: { body: { hits: [], hasMore: false, partial: false } } };
   const run = await logs(["search", "guard", "--session", "s1", "--source", "session", "--status", "ready"], answers);

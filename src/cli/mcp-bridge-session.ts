@@ -40,12 +40,11 @@ export class BridgeSession {
   readonly #subscribed = new Set<string>();
   #initialize: Message | null = null;
   #current: Session | null = null;
-  /** While a session is begun, by the client or anew. */
+  /** While a session is being opened. */
   #opening: Promise<void> | null = null;
   #negotiated = "2025-11-25";
   #count = 0;
 
-  /** @param ending ends what the bridge begins */
   constructor(place: GatewayPlace, ending: AbortSignal, onOpenedAnew: (session: Session) => void) {
     this.#place = place;
     this.#ending = ending;
@@ -56,7 +55,7 @@ export class BridgeSession {
     return this.#current;
   }
 
-  /** The client begins one: what follows waits until this is answered. */
+  /** Opens the client's session; later messages wait for the answer. */
   openFor(initialize: Message, answer: () => Promise<void>): void {
     this.#initialize = initialize;
     void this.#open(answer());
@@ -94,14 +93,14 @@ export class BridgeSession {
     }
   }
 
-  /** It was restarted, or the session was left for long. The client need not know: what it sends next begins another. */
+  /** Drops a session that the gateway no longer has; the next message opens another. */
   forget(lost: Session): void {
     if (this.#current === lost) this.#current = null;
   }
 
   /**
-   * What belongs to a session waits for it, and begins it when it is gone, also after that failed before.
-   * @returns the session to send this in; null for what belongs to none, and where none could be begun
+   * Waits for the session of a message, and opens one if needed.
+   * @returns null for a message without a session, or when none could be opened
    */
   async have(message: Message, signal: AbortSignal): Promise<Session | null> {
     signal.throwIfAborted();

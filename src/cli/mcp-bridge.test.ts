@@ -106,7 +106,7 @@ function startBridge(
   return { say, end, text: () => lines.join(""), waits: () => waits };
 }
 
-test("after a session could not be begun anew, what comes next begins it", async () => {
+test("after a session could not be reopened, the next message reopens it", async () => {
   let known = "first";
   let refusing = false;
   const gateway = await startScripted((taken) => {

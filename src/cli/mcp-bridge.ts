@@ -175,7 +175,7 @@ class McpBridge {
           return this.#write(text);
         },
       };
-      // For each try anew: while this one waited, the session may have been found to be gone.
+      // At each attempt: the session may have been lost meanwhile.
       const { session, answer } = await this.#session.whenThere(async () => {
         const current = await this.#session.have(message, signal);
         return { session: current, answer: await this.#send(message, { session: current, signal, reports }, running) };

@@ -95,7 +95,7 @@ test("a gateway that restarts is found again, with what was subscribed to; what 
   expect(lines.join("\n")).not.toContain("postern-mcp-1");
 });
 
-test("what is no message is answered so, and what the gateway refuses is told", async () => {
+test("an invalid message and a refusal of the gateway are error responses", async () => {
   const { socketPath } = await startMcpServer({ tools: [echoTool] });
   const ping = JSON.stringify({ jsonrpc: "2.0", id: 5, method: "tools/list" });
   async function* stdin() {

@@ -19,7 +19,7 @@ test("lines come whole, however they were cut; empty ones do not come", async ()
   );
 });
 
-test("a line that is too long is told of once, and the next one comes", async () => {
+test("a line that is too long is reported once, and the next one is read", async () => {
   expect(await split(["x".repeat(8), "x".repeat(8), "x".repeat(50), "\nok\n", `${"y".repeat(11)}\n`])).toEqual([
     { kind: "too_long" },
     line("ok"),

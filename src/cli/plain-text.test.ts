@@ -68,7 +68,7 @@ test("what is cut fits, says so, and holds whole characters", () => {
   expect(cutEnd("cafe\u0301s!", 5)).toBe("cafe\u0301…");
 });
 
-test("whatever is cut has no more columns than it may", () => {
+test("a cut line never exceeds its columns", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 20 }), (line, columns) => {
       for (const cut of [cutEnd(line, columns), cutStart(line, columns)]) {

@@ -43,7 +43,7 @@ test.each(commands.map((command) => [command.join(" "), command] as const))(
   },
 );
 
-test("the top help tells the exit codes", async () => {
+test("the help lists the exit codes", async () => {
   const { code, stdout } = await runCommand(["--help"]);
   expect(code).toBe(0);
   expect(stdout).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 .*\n {2}3 .*postern serve/);

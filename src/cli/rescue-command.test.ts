@@ -47,7 +47,7 @@ test("show lists the paths, without a terminal's control characters, and how to 
   expect(shown.stderr).toContain('git -C "/srv/code" show refs/postern/rescue/0b0c');
 });
 
-test("restore asks for force only when told, and a conflict is an error that names the files", async () => {
+test("restore forces only with --force, and a conflict is an error that names the files", async () => {
   const body = { sessionId: "0b0c", path: "/srv/feat-a", restored: ["a"], restoredCount: 1 };
   const plain = await run("rescue_restore", { body }, ["rescue", "restore", "0b0c"]);
   expect(plain).toMatchObject({ code: 0, stdout: "Restored 1 file in /srv/feat-a.\n" });

@@ -50,7 +50,7 @@ test("forgetting a session says what would go and asks; only a yes removes it", 
   expect(yes.stdout).toBe("Deleted 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 
-test("forgetting a session asks nothing with --yes, and nobody where nobody is", async () => {
+test("forgetting a session does not ask with --yes, and fails without a terminal", async () => {
   expect(await forget(["--yes"], {})).toMatchObject({ code: 0, requests: [removed] });
   const json = await forget(["--yes", "--json"], {});
   expect(JSON.parse(json.stdout)).toMatchObject({ recordings: 2, pending: true });

@@ -112,7 +112,7 @@ test("a program elsewhere is taken by its path, and a wrong path is asked for ag
   });
 });
 
-test("what is left out is not configured, and a log-in that fails or is not wanted stops nothing", async () => {
+test("a skipped agent is not configured, and a failed or declined login does not stop setup", async () => {
   const machine = await makeMachine(["claude"]);
   const terminal = await machine.start();
   await answer(terminal, /Agents \(space/, `${down} ${enter}`);
@@ -126,7 +126,7 @@ test("what is left out is not configured, and a log-in that fails or is not want
   });
 });
 
-test("with the vendor's key no log-in is asked for", async () => {
+test("with an API key, no login is offered", async () => {
   const machine = await makeMachine(["claude"]);
   machine.env["ANTHROPIC_API_KEY"] = "sk-scripted";
   const terminal = await machine.start();
@@ -167,7 +167,7 @@ test.each(questions.map((question, index) => [question, index] as const))(
   },
 );
 
-test("Ctrl-C in the agent's own log-in ends that alone", async () => {
+test("Ctrl-C in an agent's login ends only the login", async () => {
   const machine = await makeMachine(["claude"]);
   const terminal = await machine.start();
   await answer(terminal, /Agents \(space/, enter);

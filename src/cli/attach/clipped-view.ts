@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { unpooled } from "../../core/unpooled.ts";
 import { createScreenState } from "./screen-state.ts";
 
-// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+// It reads its table from offset 0 of the underlying ArrayBuffer, which is wrong for a pooled buffer.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 
 /** Columns and rows of a terminal. */

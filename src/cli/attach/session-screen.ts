@@ -8,7 +8,7 @@ import type { UserTerminal } from "./user-terminal.ts";
 export interface SessionScreen {
   /** Whether the window shows a part of it, being of another size. */
   readonly isClipped: boolean;
-  /** Whether a notice would take the session's screen away, which must then come anew. */
+  /** Whether a notice would replace the session's screen, which must then be requested again. */
   readonly coversScreen: boolean;
   /** A screen of this size comes; one that does not fit is painted for the first time after `firstPaintMs`. */
   begin(size: Size, firstPaintMs: number): void;
@@ -25,7 +25,7 @@ export interface SessionScreen {
   restore(): void;
 }
 
-/** What may wait to be read for the view of another size, before no more of it is wanted. */
+/** Unread output of the clipped view before the connection is paused. */
 const maxUnreadLength = 1024 * 1024;
 
 /** @param onBusy whether output should wait */
