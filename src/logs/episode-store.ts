@@ -1,42 +1,10 @@
 import { setImmediate as nextTask } from "node:timers/promises";
 import { sql } from "kysely";
-import { type EntityRef, entityIdOf, statementIdOf, type TaggedAssertion } from "./assertion.ts";
+import { type EntityRef, entityIdOf, statementIdOf } from "./assertion.ts";
 import { insertEntry, type LogRow } from "./entries.ts";
-import { chunksOf, type Derivable, episodeOf } from "./episode.ts";
+import { type CountedChunk, type Derivable, type Episode, episodeOf } from "./episode.ts";
 import { itemsIn, type LogsDatabase, logsQuery, textsIn } from "./logs-database.ts";
 import type { SearchText } from "./ports.ts";
-
-/** Words in the title count more. */
-const titleWeight = 3;
-
-export interface Episode {
-  readonly accountId: string;
-  readonly logId: string;
-  readonly characters: number;
-  readonly recordedAt: number;
-  readonly chunks: readonly CountedChunk[];
-  readonly assertions: readonly TaggedAssertion[];
-}
-
-/** A piece of text with its word counts. */
-export interface CountedChunk {
-  readonly content: string;
-  readonly words: ReadonlyMap<string, number>;
-}
-
-/** Splits an episode's text into chunks. The title counts for the first one. */
-export function countChunks(text: string, title: string | null, searchText: SearchText): readonly CountedChunk[] {
-  const chunks = chunksOf(text);
-  return (chunks.length === 0 ? [""] : chunks).map((content, position) => {
-    const words = new Map<string, number>();
-    const count = (part: string, weight: number): void => {
-      for (const word of searchText.words(part)) words.set(word, (words.get(word) ?? 0) + weight);
-    };
-    if (position === 0 && title !== null) count(title, titleWeight);
-    count(content, 1);
-    return { content, words };
-  });
-}
 
 const addEpisode = logsQuery<{ logId: string; accountId: string; characters: number; recordedAt: number }>(
   (_dialect, slot) => sql`insert into episodes (log_id, account_id, characters, created_at)

@@ -1,8 +1,39 @@
 import { distinct, isSingleValued, type TaggedAssertion } from "./assertion.ts";
-import { countChunks, type Episode } from "./episode-store.ts";
 import { cut } from "./plain-text.ts";
 import type { SearchText } from "./ports.ts";
 import { type LogBody, type LogContext, rules } from "./rules.ts";
+
+/** Words in the title count more. */
+const titleWeight = 3;
+
+export interface Episode {
+  readonly accountId: string;
+  readonly logId: string;
+  readonly characters: number;
+  readonly recordedAt: number;
+  readonly chunks: readonly CountedChunk[];
+  readonly assertions: readonly TaggedAssertion[];
+}
+
+/** A piece of text with its word counts. */
+export interface CountedChunk {
+  readonly content: string;
+  readonly words: ReadonlyMap<string, number>;
+}
+
+/** Splits an episode's text into chunks. The title counts for the first one. */
+function countChunks(text: string, title: string | null, searchText: SearchText): readonly CountedChunk[] {
+  const chunks = chunksOf(text);
+  return (chunks.length === 0 ? [""] : chunks).map((content, position) => {
+    const words = new Map<string, number>();
+    const count = (part: string, weight: number): void => {
+      for (const word of searchText.words(part)) words.set(word, (words.get(word) ?? 0) + weight);
+    };
+    if (position === 0 && title !== null) count(title, titleWeight);
+    count(content, 1);
+    return { content, words };
+  });
+}
 
 /** What an episode is derived from. */
 export interface Derivable {

@@ -13,8 +13,8 @@ import {
   type TaggedAssertion,
 } from "./assertion.ts";
 import { bodyOfRow, contextOfRow, findRow } from "./entries.ts";
-import { type Derivable, episodeOf, episodeText } from "./episode.ts";
-import { type Episode, insertEpisode } from "./episode-store.ts";
+import { type Derivable, type Episode, episodeOf, episodeText } from "./episode.ts";
+import { insertEpisode } from "./episode-store.ts";
 import { maskedText } from "./log-body.ts";
 import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
