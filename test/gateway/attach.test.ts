@@ -207,7 +207,7 @@ test("an observer in a smaller window sees the part around the cursor, changes n
   const sessionId = await newSession();
   const terminal = await attached(sessionId, { args: ["--observe"], cols: 9 });
   await expect.poll(() => terminal.screen(), { timeout }).toContain("ready 60x\n");
-  expect(terminal.screen()).toContain("(the sess");
+  expect(terminal.screen()).toContain("(session");
   terminal.write("ignored");
   terminal.resize(50, 10);
   await expect.poll(() => terminal.screen(), { timeout }).toContain("ready 60x20");

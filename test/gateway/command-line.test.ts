@@ -62,7 +62,7 @@ test("a prompt that the agent would run as a command is refused in one line", as
 test("a permission that the agent waits for ends the wait with 1 and is named", async () => {
   const run = await postern("coding", "ask", "run: touch made-by-agent");
   expect(run.code).toBe(1);
-  expect(run.stderr).toMatch(/^postern: agent_needs_you: .*is waiting for a permission: Bash .*touch made-by-agent/m);
+  expect(run.stderr).toMatch(/^postern: agent_needs_you: .*is waiting for permission: Bash .*touch made-by-agent/m);
   const [, id = ""] = /`postern coding answer (\S+) --allow`/.exec(run.stderr) ?? [];
   expect(await postern("coding", "answer", id)).toMatchObject({
     code: 0,
@@ -74,7 +74,7 @@ test("a permission that the agent waits for ends the wait with 1 and is named", 
     .toContain("RESULT 1 ok");
   expect(await postern("coding", "interrupt", id)).toMatchObject({
     code: 0,
-    stdout: `No turn of ${id} was running.\n`,
+    stdout: `No turn was running in ${id}.\n`,
   });
   expect(await postern("coding", "answer", id, "--deny")).toMatchObject({
     code: 1,
