@@ -195,7 +195,7 @@ describe("a memory with entries", () => {
     await dialog.getByText("You cannot undo this.").waitFor();
     await expectFlawless(visit, "deleting a session's memory");
     await dialog.getByRole("button", { name: "Delete permanently" }).click();
-    await memory.getByText(/^Deleted 1 log entry/).waitFor();
+    await memory.getByText(/^Deleted 1 memory entry/).waitFor();
     await page.getByText("Nothing in memory for this session").first().waitFor();
     await expectFlawless(visit, "a session that is remembered no more");
     await page.goForward();
@@ -251,7 +251,7 @@ describe("a memory with entries", () => {
     await page.getByRole("heading", { level: 1, name: "Deleted" }).waitFor();
     const said = page
       .getByRole("status")
-      .filter({ hasText: /^Deleted the log entry and its episode, with \d+ facts?/ });
+      .filter({ hasText: /^Deleted the memory entry and its episode, with \d+ facts?/ });
     await said.getByText(pending).waitFor();
     await expectFlawless(visit, "what was deleted");
     await page.unroute(`**/api/v1/logs/${doomed}`);
