@@ -120,7 +120,7 @@ function RemoveDialog({ client, onClose }: { readonly client: OAuthClient; reado
         </>
       }
       description={`Everyone who approved this app is disconnected immediately.${
-        client.origin === "added" ? "" : " It may make itself known again, and then has to ask anew."
+        client.origin === "added" ? "" : " It can register again, and must then request access again."
       }`}
       confirm="Remove"
       act={remove}

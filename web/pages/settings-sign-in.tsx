@@ -48,7 +48,7 @@ export function PasskeySettings() {
                 <a href={obstacle.elsewhere} className="text-accent underline">
                   Open this page at {new URL(obstacle.elsewhere).host}
                 </a>{" "}
-                to add one; you sign in there anew.
+                to add one. You have to sign in again there.
               </>
             )}
           </Notice>

@@ -52,7 +52,7 @@ export function ProgramStep({ agent, onEnded }: { readonly agent: AgentSetup; re
       ) : (
         <p className="min-w-0">
           <code className="text-xs break-all">{binary}</code>{" "}
-          <span className="text-ink-faint">{version === null ? "tells no version" : version}</span>
+          <span className="text-ink-faint">{version === null ? "version unknown" : version}</span>
         </p>
       )}
       {job !== undefined && (running || binary === null) && (

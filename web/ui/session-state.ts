@@ -76,7 +76,7 @@ export function noteworthy(event: SessionEvent): string | null {
       if (event.activity === "needs_permission") return `${agent} asks for permission`;
       if (event.activity === "needs_answer") return `${agent} has a question`;
       if (event.activity === "needs_attention") return `${agent} needs your attention`;
-      if (event.activity === "needs_login") return `${agent} needs a log-in`;
+      if (event.activity === "needs_login") return `${agent} needs you to log in`;
       return null;
     case "session.turn_ended":
       return `${agent} has finished`;
