@@ -8,7 +8,7 @@ import { type Log, silentLog } from "../core/log.ts";
 import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { AddClientInput, ClientOrigin, OAuthClient } from "../wire/oauth.ts";
-import { deviceGrant } from "./client-rules.ts";
+import { deviceGrant } from "./client-metadata.ts";
 import type { OAuth } from "./oauth.ts";
 import type { SecretBox } from "./ports.ts";
 

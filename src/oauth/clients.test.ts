@@ -6,7 +6,7 @@ import { errorCode } from "../../test/support/error-code.ts";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { createSecretBox } from "../platform/secret-box.ts";
 import { oauthPaths } from "../wire/oauth.ts";
-import { deviceGrant } from "./client-rules.ts";
+import { deviceGrant } from "./client-metadata.ts";
 import type { FetchDocument } from "./ports.ts";
 
 const address = "https://app.example/client.json";

@@ -3,7 +3,7 @@ import { startAuthorizationServer } from "../../test/support/authorization-serve
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
 import { oauthPaths } from "../wire/oauth.ts";
-import { deviceGrant } from "./client-rules.ts";
+import { deviceGrant } from "./client-metadata.ts";
 
 async function setUp(openStore: OpenTestStore) {
   const server = await startAuthorizationServer(await openStore());

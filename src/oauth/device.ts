@@ -1,12 +1,11 @@
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import type { Approval } from "./approval.ts";
 import type { ClientStore } from "./client-store.ts";
 import { askScopes } from "./decision.ts";
+import type { Approval } from "./grants.ts";
 import type { AuthorizationRequest, OAuth } from "./oauth.ts";
-import type { OAuthRecord, RecordStore, RecordWrite } from "./record-store.ts";
-import { newGrant } from "./record-store.ts";
+import { newGrant, type OAuthRecord, type RecordStore, type RecordWrite } from "./record-store.ts";
 import {
   type AppScope,
   type GatewayPlace,

@@ -3,7 +3,7 @@ import { openSqliteTestStore } from "../../test/support/database.ts";
 import { newSecretBox } from "../../test/support/secret-box.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
-import { createClientDocuments } from "./client-documents.ts";
+import { createClientDocuments } from "./client-metadata.ts";
 import { createClientStore } from "./client-store.ts";
 import { createEngine, unusedKeys } from "./engine.ts";
 import type { ProviderKeys } from "./provider.ts";

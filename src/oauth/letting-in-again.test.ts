@@ -3,7 +3,7 @@ import { startAuthorizationServer } from "../../test/support/authorization-serve
 import { describeOnBothStores } from "../../test/support/database.ts";
 import { sha256 } from "../core/ids.ts";
 import { oauthPaths } from "../wire/oauth.ts";
-import { deviceGrant } from "./client-rules.ts";
+import { deviceGrant } from "./client-metadata.ts";
 
 const elsewhere = "https://app.example/callback";
 

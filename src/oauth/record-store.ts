@@ -6,7 +6,7 @@ import { createCommits } from "../storage/commits.ts";
 import { compiledQuery } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
-import { type Approval, createApprove } from "./approval.ts";
+import { type Approval, createApprove } from "./grants.ts";
 import { lifetimes } from "./lifetimes.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 import { resourceNames, type TokenResource } from "./resources.ts";

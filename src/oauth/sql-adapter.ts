@@ -2,7 +2,7 @@ import type { Adapter, AdapterPayload } from "oidc-provider";
 import { z } from "zod";
 import type { Clock } from "../core/clock.ts";
 import { sha256 } from "../core/ids.ts";
-import type { ClientDocuments } from "./client-documents.ts";
+import type { ClientDocuments } from "./client-metadata.ts";
 import type { ClientStore } from "./client-store.ts";
 import { inSeconds, lifetimes } from "./lifetimes.ts";
 import type { OAuthRecord, RecordKind, RecordStore, RecordWrite } from "./record-store.ts";

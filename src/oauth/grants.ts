@@ -1,8 +1,58 @@
 import { type Kysely, sql } from "kysely";
+import { z } from "zod";
+import { type Clock, isoTime } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
 import { compiledQuery, type Slot } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type GivenGrant, isTakenBack, isThisMachine } from "./places.ts";
+import { appScopes } from "../wire/access.ts";
+import type { OAuth } from "./oauth.ts";
 import type { AuditNote, NoteAudit } from "./ports.ts";
+import type { RecordStore } from "./record-store.ts";
+
+/** An app of this machine listens on another port each time (RFC 8252 section 7.3). */
+const thisMachine = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
+
+/** Where the browser goes from here, as a consent page names it: a host, or the scheme of an app of the machine. */
+export function destinationOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return protocol === "http:" || protocol === "https:" ? host : protocol;
+}
+
+/** What was allowed, and where to. */
+export interface GivenGrant {
+  readonly scopes: readonly string[];
+  /** Host or scheme of the redirect; null for a device. */
+  readonly host: string | null;
+}
+
+const grantPayloadSchema = z.looseObject({
+  host: z.string().nullable().optional(),
+  resources: z.record(z.string(), z.string()).default({}),
+});
+
+/**
+ * Whether an older grant of the same client allowed something that is not allowed now at the same place (this machine by any port is one):
+ * whoever allows less than before means that. One that allowed no more stays: the same app may be let in from two machines.
+ *
+ * @param older the payload of its record, as JSON
+ */
+export function isTakenBack(older: string, now: GivenGrant): boolean {
+  const { host = null, resources } = grantPayloadSchema.parse(JSON.parse(older));
+  if (!samePlace(host, now.host)) return false;
+  const allowed = Object.values(resources).flatMap((scopes) => scopes.split(" "));
+  return allowed.some((scope) => !now.scopes.includes(scope));
+}
+
+/** Whether a host is this machine, which has several names and any port. */
+export function isThisMachine(host: string): boolean {
+  return thisMachine.test(host);
+}
+
+function samePlace(one: string | null, other: string | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one === other || (isThisMachine(one) && isThisMachine(other));
+}
 
 /**
  * An account let the client in anew: what it let it do before at the same place, and does not now, is over, and so is what was used
@@ -139,4 +189,73 @@ async function keepDocument(
     .values({ client_id: clientId, origin: "document", created_at: now, ...changes })
     .onConflict((conflict) => conflict.column("client_id").doUpdateSet(changes))
     .execute();
+}
+
+/** What a grant's payload holds. */
+const grantSchema = z.object({
+  appId: z.string(),
+  clientId: z.string(),
+  host: z.string().nullable(),
+  resources: z.record(z.string(), z.string()),
+});
+
+/** Shown at most: far above need. */
+const maxApps = 1_000;
+
+/** Apps that accounts let in: each is a grant. */
+export function createApps(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  readonly records: RecordStore;
+  readonly noteAudit: NoteAudit;
+}): OAuth["apps"] {
+  const { db, clock, records, noteAudit } = deps;
+  return {
+    async list(accountId) {
+      const rows = await db
+        .selectFrom("oauth_records as held")
+        .leftJoin("oauth_clients as client", "client.client_id", "held.client_id")
+        .select(["held.payload", "held.created_at", "held.last_used_at", "held.expires_at", "client.name"])
+        .where("held.account_id", "=", accountId)
+        .where("held.kind", "=", "Grant")
+        .where("held.expires_at", ">", clock.now())
+        .orderBy(({ fn }) => fn.coalesce("held.last_used_at", "held.created_at"), "desc")
+        .orderBy("held.id_hash")
+        .limit(maxApps)
+        .execute();
+      return rows.map((row) => {
+        const { appId, clientId, host, resources } = grantSchema.parse(JSON.parse(row.payload));
+        const given = new Set(Object.values(resources).flatMap((scopes) => scopes.split(" ")));
+        return {
+          appId,
+          clientId,
+          name: row.name ?? clientId,
+          host,
+          scopes: appScopes.filter((scope) => given.has(scope)),
+          createdAt: isoTime(row.created_at),
+          lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at),
+          expiresAt: row.expires_at === null ? null : isoTime(row.expires_at),
+        };
+      });
+    },
+
+    async isConnected(accountId, appId) {
+      const found = await records.find("Grant", appId);
+      return found?.account_id === accountId && (found.expires_at ?? 0) > clock.now();
+    },
+
+    async disconnect(appId, { accountId, from }) {
+      const found = await records.find("Grant", appId);
+      if (found === null || found.account_id !== accountId || !(await records.endGrant(sha256(appId)))) {
+        throw new PosternError("app_not_found", `There is no connected app ${appId}.`);
+      }
+      const name = await db
+        .selectFrom("oauth_clients")
+        .select("name")
+        .where("client_id", "=", found.client_id)
+        .executeTakeFirst();
+      const details = { name: name?.name ?? found.client_id, host: found.payload["host"] };
+      await noteAudit({ action: "app_disconnected", accountId, subject: appId, details, from });
+    },
+  };
 }
