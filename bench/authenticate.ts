@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { createHolders } from "../src/accounts/held-scopes.ts";
+import { createHolders } from "../src/accounts/account-store.ts";
 import { type Accounts, createAccounts, createTrustedIssuers } from "../src/accounts/index.ts";
 import { createPersonalTokens } from "../src/accounts/personal-tokens.ts";
 import { systemClock } from "../src/core/clock.ts";

@@ -1,9 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Scope } from "../wire/access.ts";
-import type { Account } from "./account-store.ts";
+import { type Account, bothHold, type Holder, type Holders } from "./account-store.ts";
 import type { BrowserSessionStore, ValidBrowser } from "./browser-sessions.ts";
-import { bothHold, type Holder, type Holders } from "./held-scopes.ts";
 import { type PersonalTokens, tokenPrefix, type ValidToken } from "./personal-tokens.ts";
 import type { AppToken, AppTokens } from "./ports.ts";
 import type { Credentials, Principal, Resource } from "./principal.ts";

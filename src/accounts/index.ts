@@ -3,11 +3,16 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Account, type AccountStore, createAccountStore, type RemoveWithAll } from "./account-store.ts";
+import {
+  type Account,
+  type AccountStore,
+  createAccountStore,
+  createHolders,
+  type RemoveWithAll,
+} from "./account-store.ts";
 import { type Audit, createAudit } from "./audit.ts";
 import { type Audience, createAuthentication } from "./authentication.ts";
 import { type BrowserSessions, createBrowserSessionStore } from "./browser-sessions.ts";
-import { createHolders } from "./held-scopes.ts";
 import { createPasskeyStore } from "./passkey-store.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
 import { createPersonalTokens, type PersonalTokens } from "./personal-tokens.ts";

@@ -9,7 +9,7 @@ import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import { createUseNotes } from "../storage/use-notes.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";
-import { bothHold, heldScopes, parseScopes } from "./held-scopes.ts";
+import { bothHold, heldScopes, parseScopes } from "./account-store.ts";
 
 /** How a personal token begins, so that people and secret scanners know one. */
 export const tokenPrefix = "pst_";
