@@ -5,7 +5,7 @@ import { type ShownMessage, startFakeBotApi } from "../../test/support/fake-bot-
 import { sessionSummary } from "../../test/support/scripted-gateway.ts";
 import { PosternError } from "../core/errors.ts";
 import { type Log, silentLog } from "../core/log.ts";
-import { activityWords } from "./status-words.ts";
+import { activityWords } from "./session-messages.ts";
 
 const openStore = openSqliteTestStore;
 const patience = { timeout: 15_000, interval: 20 };

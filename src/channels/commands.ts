@@ -1,16 +1,19 @@
 import type { Incoming } from "./channel.ts";
+import { answerInWords, continueSession, startSession } from "./prompts.ts";
 import {
   chooseAgent,
   chooseFolder,
   closeSession,
+  type Dealing,
+  type Dealt,
   interruptSession,
+  keptRequestSchema,
   listSessions,
+  type Outcome,
   readSession,
   say,
   shortHash,
-} from "./choices.ts";
-import { type Dealing, type Dealt, keptRequestSchema, type Outcome } from "./dealing.ts";
-import { answerInWords, continueSession, startSession } from "./prompts.ts";
+} from "./session-actions.ts";
 import { bold, code, plainLine, plainMessage, styled } from "./styled.ts";
 
 /** The commands, with words for the chat program's menu. */

@@ -4,14 +4,12 @@ import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Problem } from "../wire/problem.ts";
 import { type Incoming, incomingSchema } from "./channel.ts";
-import { say } from "./choices.ts";
 import { command, text } from "./commands.ts";
-import type { Dealing, Outcome } from "./dealing.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { ChatDeps } from "./ports.ts";
 import { press } from "./presses.ts";
 import type { Reports } from "./reports.ts";
-import type { Sessions } from "./sessions.ts";
+import { type Dealing, type Outcome, type Sessions, say } from "./session-actions.ts";
 import { plainWords, shortened } from "./styled.ts";
 
 /** Deals with what came from chats: in each chat in order, presses of buttons beside the messages. */

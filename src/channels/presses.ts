@@ -1,10 +1,19 @@
 import type { ChatMessage } from "../chats/index.ts";
 import { hasCode } from "../core/errors.ts";
 import { type AnswerPermissionInput, answerPermissionInputSchema, type PendingPermission } from "../wire/coding.ts";
-import { chooseAgent, chooseFolder, chooseSession, closeSession, interruptSession, shortHash } from "./choices.ts";
-import type { Dealing, Dealt, Outcome } from "./dealing.ts";
-import { dialogChoices, settledQuestion, simpleQuestion } from "./questions.ts";
 import { questionKey } from "./reports.ts";
+import {
+  chooseAgent,
+  chooseFolder,
+  chooseSession,
+  closeSession,
+  type Dealing,
+  type Dealt,
+  interruptSession,
+  type Outcome,
+  shortHash,
+} from "./session-actions.ts";
+import { dialogChoices, settledQuestion, simpleQuestion } from "./session-messages.ts";
 import { plainLine } from "./styled.ts";
 
 /** What a press did, in a few words that the chat program shows for a moment. */

@@ -1,7 +1,6 @@
 import type { ChatSession, ChatWork } from "../chats/index.ts";
-import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome } from "./dealing.ts";
-import { settledQuestion, simpleQuestion } from "./questions.ts";
-import { activityWords } from "./status-words.ts";
+import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome } from "./session-actions.ts";
+import { activityWords, settledQuestion, simpleQuestion } from "./session-messages.ts";
 import { code, plainLine, plainMessage, type Styled, styled } from "./styled.ts";
 
 /** Starts a session in the chat's folder. */

@@ -5,11 +5,10 @@ import type { PendingPermission, ReadOutput } from "../wire/coding.ts";
 import type { SessionEvent } from "../wire/events.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { Deliveries } from "./deliveries.ts";
+import { turnMessages } from "./markdown.ts";
 import type { ChatDeps } from "./ports.ts";
-import { questionMessage, settledQuestion } from "./questions.ts";
-import type { Sessions } from "./sessions.ts";
-import { turnMessages } from "./split.ts";
-import { activityWords, isAtRest, statusMessage } from "./status-words.ts";
+import type { Sessions } from "./session-actions.ts";
+import { activityWords, isAtRest, questionMessage, settledQuestion, statusMessage } from "./session-messages.ts";
 import { plainMessage, styled } from "./styled.ts";
 
 /** Reports to chats what becomes of their sessions: turns that ended, questions, how they stand. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
-import { createPace } from "./pace.ts";
+import { createPace } from "./deliveries.ts";
 
 const never = new AbortController().signal;
 
