@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "../platform/git-command.ts";
 import type { RepositoryPlace } from "../platform/git-repository.ts";
-import { worktreeError } from "./errors.ts";
-import { commitOf } from "./git-trees.ts";
+import { commitOf } from "./git-workshop.ts";
+import { worktreeError } from "./worktree-deps.ts";
 
 /** A file name's length on the usual file systems. */
 const maxFileNameBytes = 255;

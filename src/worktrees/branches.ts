@@ -6,8 +6,8 @@ import { findRepository, type RepositoryPlace, readPointer } from "../platform/g
 import type { Caller } from "../wire/caller.ts";
 import type { Branches } from "../wire/changes.ts";
 import { worktreePathOf } from "./branch-rules.ts";
-import { worktreeError } from "./errors.ts";
 import { countedDirs } from "./make-worktree.ts";
+import { worktreeError } from "./worktree-deps.ts";
 import type { FolderRule } from "./worktree-scope.ts";
 
 export interface BranchesDeps extends FolderRule {

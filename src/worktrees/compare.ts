@@ -1,12 +1,14 @@
+import { constants } from "node:fs";
+import { access, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import type { Git, GitPlace } from "../platform/git-command.ts";
 import { createGitScratch } from "../platform/git-scratch.ts";
 import type { ChangedFile } from "../wire/changes.ts";
-import { type Differing, differingInTrees, differingInWorkTree } from "./differing.ts";
-import type { DeadlineGit } from "./git-workshop.ts";
-import { ownObjects } from "./git-workshop.ts";
+import { type Differing, differingInTrees, differingInWorkTree, isSubmodule } from "./differing.ts";
+import { type DeadlineGit, ownObjects, type TreeEntry } from "./git-workshop.ts";
 import { type Compared, type PatchedFile, patchesOf } from "./patches.ts";
-import { type Sized, sizesOf } from "./sizes.ts";
-import { shownName, type TreeName } from "./tree-walk.ts";
+import { bytesOf, shownName, type TreeName } from "./tree-walk.ts";
 
 /** What is compared with the base. */
 export type OtherSide =
@@ -139,4 +141,152 @@ function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: Cha
     file: { path: shownName(name), previousPath: null, status, additions: null, deletions: null, patch: null },
     isText,
   };
+}
+
+/** A larger file is listed without a patch, and not read. */
+const maxFileBytes = 1024 * 1024;
+const looksAtOnce = 64;
+
+/** A path that differs, with what is needed to decide whether it is read. */
+export interface Sized extends Differing {
+  readonly work: WorkFile | null;
+  /** Of both sides; null when one is too large, cannot be read, or is a repository of its own. */
+  readonly sizeBytes: number | null;
+  readonly isRepository: boolean;
+  /** Whether a patch would show text of it, as far as is known without reading it. */
+  readonly isText: boolean;
+}
+
+/** Looks at both sides of files. */
+export async function sizesOf(
+  git: Git,
+  at: GitPlace,
+  { path, files }: { readonly path: string; readonly files: readonly Differing[] },
+): Promise<readonly Sized[]> {
+  const entries = files.flatMap(({ base, other }) => [base, other === "unknown" ? null : other]);
+  const sizes = await objectSizes(
+    git,
+    at,
+    entries.filter((entry) => entry !== null),
+  );
+  const look = createWorkFiles(path);
+  const sized: Sized[] = [];
+  for (let from = 0; from < files.length; from += looksAtOnce) {
+    const some = files.slice(from, from + looksAtOnce);
+    sized.push(...(await Promise.all(some.map((file) => sizeOf(file, { path, sizes, look })))));
+  }
+  return sized;
+}
+
+interface Looks {
+  readonly path: string;
+  readonly sizes: ReadonlyMap<string, number>;
+  readonly look: (name: TreeName) => Promise<WorkFile>;
+}
+
+async function sizeOf(file: Differing, { path, sizes, look }: Looks): Promise<Sized> {
+  const stored = (entry: TreeEntry | null): number | null => (entry === null ? 0 : (sizes.get(entry.oid) ?? null));
+  const work = file.other === "unknown" ? await look(file.name) : null;
+  const isRepository = isSubmodule(file.base) || isSubmodule(file.other) || file.name.endsWith("/");
+  const before = stored(file.base);
+  const after = file.other === "unknown" ? sizeInWorkTree(work) : stored(file.other);
+  const small = [before, after].every((size) => size !== null && size <= maxFileBytes);
+  const sizeBytes = small && !isRepository ? (before ?? 0) + (after ?? 0) : null;
+  const isBinary = sizeBytes === null && work?.kind === "file" && (await isBinaryFile(path, file.name));
+  return { ...file, work, sizeBytes, isRepository, isText: !isRepository && !isBinary };
+}
+
+function sizeInWorkTree(work: WorkFile | null): number | null {
+  if (work === null || work.kind === "closed") return null;
+  return work.kind === "gone" ? 0 : work.sizeBytes;
+}
+
+/** Of objects that are there; a partial clone has not all of them. */
+async function objectSizes(
+  git: Git,
+  at: GitPlace,
+  entries: readonly TreeEntry[],
+): Promise<ReadonlyMap<string, number>> {
+  const ids = [...new Set(entries.filter((entry) => !isSubmodule(entry)).map(({ oid }) => oid))];
+  if (ids.length === 0) return new Map();
+  const args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
+  const listed = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
+  const lines = listed.split("\n").map((line) => line.split(" "));
+  return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
+}
+
+/** What stands at a path of a work tree. `closed`: a file that we may not read. `gone`: nothing that git would keep. */
+type WorkFile =
+  | { readonly kind: "file" | "link"; readonly sizeBytes: number }
+  | { readonly kind: "closed" }
+  | { readonly kind: "gone" };
+
+/** Looks at paths of one work tree. No link in a path is followed: what lies behind one is not in the work tree. */
+function createWorkFiles(root: string): (name: TreeName) => Promise<WorkFile> {
+  const folders = new Map<TreeName, Promise<boolean>>();
+
+  function isFolder(name: TreeName): Promise<boolean> {
+    const known = folders.get(name);
+    if (known !== undefined) return known;
+    const looked = look(name);
+    folders.set(name, looked);
+    return looked;
+  }
+
+  async function look(name: TreeName): Promise<boolean> {
+    const above = parentOf(name);
+    if (above !== "" && !(await isFolder(above))) return false;
+    return (await statsOf(root, name))?.isDirectory() === true;
+  }
+
+  return async (name) => {
+    const folder = parentOf(name);
+    if (folder !== "" && !(await isFolder(folder))) return { kind: "gone" };
+    const stats = await statsOf(root, name);
+    if (stats?.isSymbolicLink() === true) return { kind: "link", sizeBytes: stats.size };
+    if (stats?.isFile() !== true) return { kind: "gone" };
+    return (await isReadable(root, name)) ? { kind: "file", sizeBytes: stats.size } : { kind: "closed" };
+  };
+}
+
+// As git looks at it.
+const lookedAtBytes = 8_000;
+
+/** Whether a file is no text: there is a NUL in its beginning. */
+async function isBinaryFile(root: string, name: TreeName): Promise<boolean> {
+  try {
+    const file = await open(bytesOf(root, name), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAtBytes), 0, lookedAtBytes, 0);
+      return buffer.subarray(0, bytesRead).includes(0);
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR")) return false;
+    throw error;
+  }
+}
+
+function parentOf(name: TreeName): TreeName {
+  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
+}
+
+async function statsOf(root: string, name: TreeName) {
+  try {
+    return await lstat(bytesOf(root, name));
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ENAMETOOLONG")) return null;
+    throw error;
+  }
+}
+
+async function isReadable(root: string, name: TreeName): Promise<boolean> {
+  try {
+    await access(bytesOf(root, name), constants.R_OK);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EACCES", "EPERM", "ENOENT", "ENOTDIR")) return false;
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { type Git, GitError, type GitPlace } from "../platform/git-command.ts";
 import { openRegularFile } from "../platform/regular-file.ts";
-import type { TreeEntry } from "./git-trees.ts";
+import type { TreeEntry } from "./git-workshop.ts";
 import type { TreeName } from "./tree-walk.ts";
 
 /** A path where a work tree, or another tree, differs from the base. */

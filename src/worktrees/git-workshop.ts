@@ -3,6 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
 import { createGit, type Git, GitError, type GitPlace } from "../platform/git-command.ts";
 import type { EnvironmentMarker } from "../platform/processes.ts";
+import type { TreeName } from "./tree-walk.ts";
 
 /** Git, and room for its scratch folders in the state folder: swept, with what still runs in it, at the start of the next gateway. */
 export interface GitWorkshop {
@@ -73,4 +74,110 @@ export function gitUntil(
     },
     isOver: () => leftMs() <= 0,
   };
+}
+
+/** One file, link or submodule of a tree or an index. */
+export interface TreeEntry {
+  /** `100644`, `100755`, `120000` (a link) or `160000` (a submodule). */
+  readonly mode: string;
+  readonly oid: string;
+}
+
+/** A tree's files by path. */
+export type TreeEntries = ReadonlyMap<TreeName, TreeEntry>;
+
+/** Everything that git may say of a large tree. */
+const maxListBytes = 512 * 1024 * 1024;
+/** New objects reach the disk before the files that they keep are removed. */
+export const durable = ["-c", "core.fsync=all"] as const;
+/** Reading and hashing a large work tree. */
+const longMs = 600_000;
+
+/** The files of a commit's or a tree's whole content. */
+export async function readTree(git: Git, at: GitPlace, treeish: string): Promise<TreeEntries> {
+  const out = await git.must(["ls-tree", "-r", "-z", "--full-tree", treeish], { at, maxOutputBytes: maxListBytes });
+  return entriesOf(out, /^(\d{6}) \w+ ([0-9a-f]+)\t(.*)$/s);
+}
+
+/** The files of an index; of a conflict, the side that is "ours". */
+export async function readIndex(git: Git, at: GitPlace): Promise<TreeEntries> {
+  const out = await git.must(["ls-files", "--stage", "-z"], { at, maxOutputBytes: maxListBytes });
+  return entriesOf(out, /^(\d{6}) ([0-9a-f]+) [02]\t(.*)$/s);
+}
+
+function entriesOf(listed: Buffer, form: RegExp): TreeEntries {
+  const entries = new Map<TreeName, TreeEntry>();
+  for (const line of splitAtNul(listed)) {
+    const [, mode = "", oid = "", name] = form.exec(line) ?? [];
+    if (name !== undefined) entries.set(name, { mode, oid });
+  }
+  return entries;
+}
+
+/** The parts of a list in which each one ends with NUL. */
+export function splitAtNul(bytes: Buffer): string[] {
+  return bytes
+    .toString("latin1")
+    .split("\0")
+    .filter((part) => part !== "");
+}
+
+/** Writes a tree with these files into the repository. `at` names an index of our own. */
+export async function writeTree(git: Git, at: GitPlace, entries: TreeEntries): Promise<string> {
+  const lines = [...entries].map(([name, { mode, oid }]) => `${mode} ${oid}\t${name}\0`);
+  await git.must(["read-tree", "--empty"], { at });
+  await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
+  return lineOf(await git.must([...durable, "write-tree"], { at, timeoutMs: longMs }));
+}
+
+/** The ids of files' content, byte for byte, and with `write` the content in the repository. Paths are relative to the work tree, or absolute. */
+export async function hashFiles(
+  git: Git,
+  at: GitPlace,
+  { paths, write }: { readonly paths: readonly TreeName[]; readonly write: boolean },
+): Promise<readonly string[]> {
+  if (paths.length === 0) return [];
+  const out = await git.must([...durable, "hash-object", ...(write ? ["-w"] : []), "--no-filters", "--stdin-paths"], {
+    at,
+    input: Buffer.from(paths.map((path) => `${quoted(path)}\n`).join(""), "latin1"),
+    timeoutMs: longMs,
+    maxOutputBytes: maxListBytes,
+  });
+  const oids = out.toString("latin1").trimEnd().split("\n");
+  if (oids.length !== paths.length) throw new Error("git hash-object did not answer for every file.");
+  return oids;
+}
+
+/** As git takes a path on one line whatever is in it. */
+function quoted(path: TreeName): string {
+  const escaped = path.replace(/[^\w./-]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
+  return `"${escaped}"`;
+}
+
+/** The first line of what git said. */
+export function lineOf(bytes: Buffer): string {
+  return bytes.toString("utf8").trimEnd();
+}
+
+/**
+ * A commit's id by an exact name, or null when there is none. Never a revision expression: `name` is a full ref, `HEAD` or an id.
+ * @throws GitError when git cannot tell: what it could not look for is not taken for gone
+ */
+export async function commitOf(git: Git, at: GitPlace, name: string): Promise<string | null> {
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const result = await git.run(args, { at });
+  if (result.exitCode !== 0 && result.exitCode !== 1) throw new GitError(args, result);
+  return result.exitCode === 0 ? lineOf(result.stdout) : null;
+}
+
+/** Which of these untracked paths are ignored. */
+export async function ignoredOf(git: Git, at: GitPlace, names: readonly TreeName[]): Promise<ReadonlySet<TreeName>> {
+  if (names.length === 0) return new Set();
+  // This command refuses literal paths; begun so, none is taken for a pattern.
+  const input = Buffer.from(names.map((name) => `./${name}\0`).join(""), "latin1");
+  const options = { at, input, env: { GIT_LITERAL_PATHSPECS: "0" }, maxOutputBytes: maxListBytes };
+  const args = ["check-ignore", "--no-index", "-z", "--stdin"];
+  const result = await git.run(args, options);
+  if (result.exitCode !== 0 && result.exitCode !== 1) throw new GitError(args, result);
+  return new Set(splitAtNul(result.stdout).map((name) => name.slice(2)));
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git } from "../platform/git-command.ts";
 import { createGitScratch } from "../platform/git-scratch.ts";
-import { worktreeError } from "./errors.ts";
-import { ignoredOf, splitAtNul } from "./git-trees.ts";
+import { ignoredOf, splitAtNul } from "./git-workshop.ts";
 import { bytesOf, type TreeName } from "./tree-walk.ts";
+import { worktreeError } from "./worktree-deps.ts";
 
 /** The file of a checkout that names, by gitignore's patterns, which of its ignored files a new worktree gets too. */
 export const includeFile = ".worktreeinclude";

@@ -17,19 +17,19 @@ import {
   worktreeExists,
   worktreePathOf,
 } from "./branch-rules.ts";
-import { worktreeError } from "./errors.ts";
-import { type HeldRepository, replaced } from "./held-repository.ts";
 import { copyIncluded, type IncludeRequest, listIncluded } from "./include-files.ts";
-import type { NewWorktree, WorktreeDeps } from "./worktree-deps.ts";
+import { type NewWorktree, type WorktreeDeps, worktreeError } from "./worktree-deps.ts";
 import {
   checkOut,
   folderWithin,
+  type HeldRepository,
   inodeOf,
   isSameFolder,
   makeFolder,
   registerWorktree,
   removeGitDir,
   removeOwnFolder,
+  replaced,
 } from "./worktree-files.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 

@@ -1,6 +1,6 @@
 import type { Git, GitPlace } from "../platform/git-command.ts";
 import type { ChangedFile } from "../wire/changes.ts";
-import type { TreeEntry } from "./git-trees.ts";
+import type { TreeEntry } from "./git-workshop.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";
 
 /** Two sides of a comparison, whose objects git can read. `other` of a work tree is put into the index from its files. */

@@ -2,13 +2,12 @@ import { lstat, mkdir, readlink, rmdir, unlink, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { createGitScratch, type GitScratch } from "../platform/git-scratch.ts";
-import { worktreeError } from "./errors.ts";
-import { commitOf, hashFiles, readTree, type TreeEntries, type TreeEntry } from "./git-trees.ts";
+import { commitOf, hashFiles, readTree, type TreeEntries, type TreeEntry } from "./git-workshop.ts";
 import { checkoutOf, same } from "./snapshot.ts";
 import { bytesOf, shownName, type TreeName, toName } from "./tree-walk.ts";
-import type { VisibleFiles } from "./visible-files.ts";
-import type { WorktreeDeps } from "./worktree-deps.ts";
+import { type WorktreeDeps, worktreeError } from "./worktree-deps.ts";
 import { removeTree } from "./worktree-files.ts";
+import type { VisibleFiles } from "./worktree-scope.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
 /** A path that a rescue changes, seen from where its branch stood. */

@@ -7,13 +7,11 @@ import { findRepository, readPointer } from "../platform/git-repository.ts";
 import type { SessionDiff } from "../wire/changes.ts";
 import { baseCommitOf, branchCommit } from "./branch-rules.ts";
 import { type Comparison, compare, type OtherSide } from "./compare.ts";
-import { worktreeError } from "./errors.ts";
-import { commitOf } from "./git-trees.ts";
-import type { GitWorkshop } from "./git-workshop.ts";
-import { type DeadlineGit, gitUntil } from "./git-workshop.ts";
+import { commitOf, type DeadlineGit, type GitWorkshop, gitUntil } from "./git-workshop.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";
-import { visibleFiles } from "./visible-files.ts";
+import { worktreeError } from "./worktree-deps.ts";
 import { inodeOf, isSameFolder } from "./worktree-files.ts";
+import { visibleFiles } from "./worktree-scope.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
 /** What is compared for a session. */

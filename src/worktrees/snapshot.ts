@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "../platform/git-command.ts";
 import { createGitScratch, type GitScratch } from "../platform/git-scratch.ts";
-import { hashFiles, ignoredOf, readIndex, readTree, type TreeEntries, type TreeEntry, writeTree } from "./git-trees.ts";
+import {
+  hashFiles,
+  ignoredOf,
+  readIndex,
+  readTree,
+  type TreeEntries,
+  type TreeEntry,
+  writeTree,
+} from "./git-workshop.ts";
 import { bytesOf, shownName, type TreeName, toName, type WalkedEntry, walkTree } from "./tree-walk.ts";
 import type { IgnoredLost } from "./worktree-store.ts";
 

@@ -9,9 +9,7 @@ import { GitError } from "../platform/git-command.ts";
 import { endGroup } from "../platform/processes.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
-import { worktreeError } from "./errors.ts";
 import { createGitWorkshop } from "./git-workshop.ts";
-import { holdRepository } from "./held-repository.ts";
 import {
   countedDirs,
   makeWorktree,
@@ -22,8 +20,8 @@ import {
 } from "./make-worktree.ts";
 import { type Rescue, type RestoreOptions, readRescue, restoreRescue } from "./restore.ts";
 import type { TreeName } from "./tree-walk.ts";
-import type { NewWorktree, WorktreeDeps, WorktreeStep } from "./worktree-deps.ts";
-import { inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
+import { type NewWorktree, type WorktreeDeps, type WorktreeStep, worktreeError } from "./worktree-deps.ts";
+import { holdRepository, inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
 import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
 
 /** The worktrees that the gateway makes for sessions, and what becomes of them. */
