@@ -73,11 +73,11 @@ function redirectFault(uri: unknown): string | null {
   // The parser of URLs drops control characters and takes a backslash for a slash, so what it accepts is not yet what a browser is sent to.
   const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && uriCharacters.test(uri);
   const url = isPlain ? URL.parse(uri) : null;
-  if (!isPlain || url === null) return "redirect_uris must only contain valid uris of 2000 ASCII characters at most";
+  if (!isPlain || url === null) return "each of the redirect_uris must be a valid URI of at most 2000 ASCII characters";
   // It also reads 127.1 and https:///host as other addresses than they are written.
   const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
   if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
-    return "redirect_uris must name their host plainly";
+    return "redirect_uris must spell out the host as browsers do";
   }
   if (!/^(?:https?|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+):$/.test(url.protocol)) {
     return "redirect_uris must use https, http to this machine, or a scheme that is a reversed domain name (RFC 8252)";
@@ -157,12 +157,12 @@ export function createClientDocuments(deps: {
   async function fetchNow(clientId: string): Promise<ClientMetadata | null> {
     try {
       const answer = await deps.fetch(clientId, { method: "GET", headers: { accept: "application/json" } });
-      if (answer.status !== 200) throw new Error(`It was answered with ${answer.status}.`);
+      if (answer.status !== 200) throw new Error(`HTTP status ${answer.status}.`);
       const metadata = readDocument(clientId, answer.body);
       keep(clientId, { metadata, until: clock.now() + lifeOf(answer.headers.get("cache-control") ?? "") });
       return metadata;
     } catch (error) {
-      log.info({ reason: messageOf(error) }, "a client's metadata document cannot be used");
+      log.info({ reason: messageOf(error) }, "cannot use a client metadata document");
       // What it said before still holds while its host is away for a moment.
       const before = kept.get(clientId)?.metadata ?? null;
       keep(clientId, { metadata: before, until: clock.now() + retryMs });
@@ -206,11 +206,11 @@ function isDocumentAddress(clientId: string): boolean {
 /** @throws Error that says what is wrong with it */
 function readDocument(clientId: string, body: string): ClientMetadata {
   const document = payloadSchema.parse(JSON.parse(body));
-  if (document["client_id"] !== clientId) throw new Error("Its client_id is not its address.");
+  if (document["client_id"] !== clientId) throw new Error("The document's client_id is not its URL.");
   const { token_endpoint_auth_method: method = "none" } = document;
   // A secret that everybody can read is none.
-  if (method !== "none") throw new Error(`Of ${authMethods.join(", ")} it can only have the first.`);
-  if ("client_secret" in document) throw new Error("It holds a secret.");
+  if (method !== "none") throw new Error(`token_endpoint_auth_method must be none in a metadata document.`);
+  if ("client_secret" in document) throw new Error("A metadata document must not contain a client_secret.");
   return { ...document, token_endpoint_auth_method: "none" };
 }
 

@@ -59,7 +59,7 @@ export function createClientStore(deps: {
     try {
       return secrets.open(sealed, purposeOf(clientId));
     } catch (error) {
-      log.warn({ clientId, reason: messageOf(error) }, "a client's secret cannot be opened");
+      log.warn({ clientId, reason: messageOf(error) }, "cannot decrypt a client secret");
       return null;
     }
   }
@@ -184,7 +184,10 @@ export function createClients(deps: {
 
     async remove(clientId) {
       if (await clients.remove(clientId)) return;
-      throw new PosternError("client_not_found", `There is no client ${clientId}.`);
+      throw new PosternError(
+        "client_not_found",
+        `No client ${clientId}. Run \`postern client list\` to see the clients.`,
+      );
     },
   };
 }

@@ -43,16 +43,16 @@ export function createVerdict({ clients, clock }: { readonly clients: ClientStor
     const name = clientName({ client_name: client.clientName }, clientId);
     const note = { accountId: decision.accountId, from: work.from };
     decision.seen = { client: { clientId, name, origin }, destination: host, scopes: askScopes(scopes, origin) };
-    if (decision.verdict === "describe") throw new errors.AccessDenied("It was only looked at.");
-    if (decision.verdict === "refuse") throw new errors.InvalidRequest("The field action must be allow or deny.");
+    if (decision.verdict === "describe") throw new errors.AccessDenied("The request was only described.");
+    if (decision.verdict === "refuse") throw new errors.InvalidRequest("The field `action` must be `allow` or `deny`.");
     if (decision.verdict === "deny") {
       work.writes.push({
         kind: "note",
         note: { ...note, action: "app_denied", subject: clientId, details: { name, host } },
       });
-      throw new errors.AccessDenied("It was not allowed.");
+      throw new errors.AccessDenied("The user denied the request.");
     }
-    if (scopes.length === 0) throw new errors.AccessDenied("Nothing of what was asked for can be allowed.");
+    if (scopes.length === 0) throw new errors.AccessDenied("Your account holds none of the requested scopes.");
     const resource = resourceOfName(Object.keys(resourceServers)[0] ?? "") ?? "all";
     const { appId, write, grant } = newGrant(
       { accountId: decision.accountId, clientId, resource, scopes, host },
@@ -76,7 +76,7 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
     const decision: ReplayedDecision = { accountId, held, verdict, seen: null, error: null, refusal: null };
     const location = await engine.replay(await parametersOf(form), { decision, from });
     if (location === null) {
-      throw new PosternError("invalid_request", decision.refusal ?? "The authorization request cannot be answered.");
+      throw new PosternError("invalid_request", decision.refusal ?? "Invalid authorization request.");
     }
     return { location: decision.error === null ? location : withErrorUri(location, decision.error), decision };
   }
@@ -154,5 +154,6 @@ function given(form: URLSearchParams, name: string): string | null {
 /** @throws PosternError `invalid_request` @see RFC 6749 section 3.1 */
 function refuseRepeated(form: URLSearchParams): void {
   const repeated = once.find((name) => form.getAll(name).length > 1);
-  if (repeated !== undefined) throw new PosternError("invalid_request", `The field ${repeated} came more than once.`);
+  if (repeated !== undefined)
+    throw new PosternError("invalid_request", `The field ${repeated} must be sent only once.`);
 }

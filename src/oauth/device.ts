@@ -50,10 +50,7 @@ export function createDevice(deps: {
       .replaceAll(/[^A-Z0-9]/g, "");
     const record = await records.findByUserCode(code);
     if (record !== null && record.client_id !== null) return { code, record };
-    throw new PosternError(
-      "invalid_request",
-      "There is no such code, or not any more. Look at the device again: it may show a new one.",
-    );
+    throw new PosternError("invalid_request", "Unknown or expired code. Check the device: it may show a new one.");
   }
 
   function askedOf({ payload }: OAuthRecord): readonly AppScope[] {
@@ -67,13 +64,13 @@ export function createDevice(deps: {
     const known = await clients.find(clientId);
     if (known !== null && known.origin !== "document") return { client: known, document: null };
     const document = await deps.documentOf(clientId);
-    if (document === null) throw new PosternError("invalid_request", "The client is gone.");
+    if (document === null) throw new PosternError("invalid_request", "This client no longer exists.");
     return { client: { clientId, name: document.name, origin: "document" }, document };
   }
 
   async function write(...writes: readonly RecordWrite[]): Promise<void> {
     if (await records.write(writes)) return;
-    throw new PosternError("invalid_request", "This code was decided on already.");
+    throw new PosternError("invalid_request", "This code was already approved or denied.");
   }
 
   return {
@@ -89,7 +86,7 @@ export function createDevice(deps: {
       const { client, document } = await clientOf(record);
       const { clientId, name } = client;
       if (action === "deny") {
-        const payload = { ...record.payload, error: "access_denied", errorDescription: "It was not allowed." };
+        const payload = { ...record.payload, error: "access_denied", errorDescription: "The user denied the request." };
         const note = { action: "app_denied", accountId, subject: clientId, details: { name }, from } as const;
         await write(
           {
@@ -104,13 +101,20 @@ export function createDevice(deps: {
       const asked = askedOf(record);
       const given = asked.filter((scope) => chosen.includes(scope));
       if (given.length === 0 || given.length !== new Set(chosen).size) {
-        throw new PosternError("invalid_request", "Choose of what the device asked for.");
+        throw new PosternError(
+          "invalid_request",
+          "Choose at least one scope, and only scopes that the device requested.",
+        );
       }
       const lacked = given.find((scope) => !held.has(scope));
       if (lacked !== undefined) {
-        throw new PosternError("insufficient_scope", `Nobody can allow what they lack: ${lacked}.`, {
-          details: { scope: lacked },
-        });
+        throw new PosternError(
+          "insufficient_scope",
+          `You cannot grant the scope ${lacked}, because you do not hold it.`,
+          {
+            details: { scope: lacked },
+          },
+        );
       }
       const indicators = [askedSchema.parse(record.payload).params.resource ?? []].flat();
       const resource = resourceOfName(nameResources(indicators, deps.place()) ?? resourceNames.all) ?? "all";

@@ -63,7 +63,7 @@ export function createEngine(deps: EngineDeps): Engine {
         ctx.respond = false; // nobody waits for it on a wire
       else {
         const refusal = await commit(work, ctx.status < 400).then(toRefusal, (error: unknown) => {
-          deps.log.error({ reason: messageOf(error) }, "what the authorization server did could not be written");
+          deps.log.error({ reason: messageOf(error) }, "the authorization server cannot store its changes");
           return { status: 500, body: { error: "server_error" } };
         });
         if (refusal !== null) Object.assign(ctx, refusal);
@@ -94,7 +94,7 @@ export function createEngine(deps: EngineDeps): Engine {
         const { answer } = await run();
         await withWork({ from }, async () => answer(request, response));
       } catch (error) {
-        deps.log.error({ reason: messageOf(error) }, "the authorization server could not answer");
+        deps.log.error({ reason: messageOf(error) }, "the authorization server failed to answer");
         if (!response.headersSent) response.writeHead(500, { "content-type": "application/json" });
         response.end(JSON.stringify({ error: "server_error" }));
       }
@@ -122,7 +122,7 @@ export function createEngine(deps: EngineDeps): Engine {
 function toRefusal(
   written: boolean,
 ): { readonly status: number; readonly body: Readonly<Record<string, string>> } | null {
-  return written ? null : { status: 400, body: { error: "invalid_grant", error_description: "It was used before." } };
+  return written ? null : { status: 400, body: { error: "invalid_grant", error_description: "It was already used." } };
 }
 
 /** One field of each, as a request of the browser to the library would carry them. */

@@ -247,7 +247,7 @@ export function createApps(deps: {
     async disconnect(appId, { accountId, from }) {
       const found = await records.find("Grant", appId);
       if (found === null || found.account_id !== accountId || !(await records.endGrant(sha256(appId)))) {
-        throw new PosternError("app_not_found", `There is no connected app ${appId}.`);
+        throw new PosternError("app_not_found", `No connected app ${appId}. It may already have been disconnected.`);
       }
       const name = await db
         .selectFrom("oauth_clients")

@@ -82,7 +82,7 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
 
 /** Addresses that strangers choose are for the guarded fetch only. */
 async function fetchNothing(): Promise<never> {
-  throw new Error("The authorization server's library fetches nothing by itself.");
+  throw new Error("The authorization server's library must not fetch anything.");
 }
 
 /** What was given and taken, for the audit: written with the request's other writes. */
@@ -236,7 +236,7 @@ function features({ place, config }: ProviderDeps, { errors, keys }: Parts): Non
       useGrantedResource: () => true,
       getResourceServerInfo(_ctx, indicator) {
         const resource = resourceOfName(nameResources([indicator], place()) ?? "");
-        if (resource === null) throw new errors.InvalidTarget("The resource is none of this gateway's.");
+        if (resource === null) throw new errors.InvalidTarget("This gateway does not serve the requested resource.");
         return {
           scope: appScopes.join(" "),
           audience: audienceOf(resource, place()),

@@ -87,7 +87,7 @@ export function createSigningKeys(deps: {
     try {
       return openKey(kid, secrets.open(sealed, purposeOf(kid)));
     } catch (error) {
-      if (!locked.has(kid)) log.error({ kid, reason: messageOf(error) }, "a signing key cannot be opened");
+      if (!locked.has(kid)) log.error({ kid, reason: messageOf(error) }, "cannot decrypt a signing key");
       return null;
     }
   }

@@ -98,10 +98,10 @@ export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
     try {
       await rotate();
       const removed = await run();
-      if (removed > 0) log.info({ removed }, "what is over was removed from the authorization server's store");
+      if (removed > 0) log.info({ removed }, "removed expired records of the authorization server");
     } catch (error) {
       // The next step tries again.
-      log.error({ reason: messageOf(error) }, "the authorization server's store could not be swept");
+      log.error({ reason: messageOf(error) }, "cannot remove expired records of the authorization server");
     }
     schedule(stepMs);
   }
