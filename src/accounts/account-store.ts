@@ -93,10 +93,9 @@ export function createAccountStore(deps: {
     list,
 
     async add({ name, scopes: wanted }) {
-      if (wanted.length === 0)
-        throw new PosternError("invalid_request", "An account without a scope could do nothing.");
+      if (wanted.length === 0) throw new PosternError("invalid_request", "An account needs at least one scope.");
       if ((await list()).length >= maxAccounts) {
-        throw new PosternError("invalid_request", `There are ${maxAccounts} accounts already.`);
+        throw new PosternError("invalid_request", `The limit of ${maxAccounts} accounts is reached. Remove one first.`);
       }
       const row = {
         account_id: newUuid(),
@@ -111,12 +110,16 @@ export function createAccountStore(deps: {
         .onConflict((conflict) => conflict.column("name").doNothing())
         .executeTakeFirst();
       if (numInsertedOrUpdatedRows === 1n) return toAccount(row);
-      throw new PosternError("account_exists", `There is an account called ${name} already.`);
+      throw new PosternError("account_exists", `An account named ${name} already exists.`);
     },
 
     async remove(accountId) {
       const account = await find(accountId);
-      if (account === null) throw new PosternError("account_not_found", `There is no account ${accountId}.`);
+      if (account === null)
+        throw new PosternError(
+          "account_not_found",
+          `No account ${accountId}. Run \`postern account list\` to see the accounts.`,
+        );
       if (account.isOwner) throw new PosternError("invalid_request", "The owner's account cannot be removed.");
       await removeWithAll(accountId, async (within) => {
         await within.deleteFrom("accounts").where("account_id", "=", accountId).execute();

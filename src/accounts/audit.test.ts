@@ -131,6 +131,6 @@ describeOnBothStores("the audit", (openStore) => {
     await note({ details: { loop: 1n } });
     await store.close();
     await note();
-    expect(warned).toEqual(["the audit could not be written", "the audit could not be written"]);
+    expect(warned).toEqual(["cannot write to the audit log", "cannot write to the audit log"]);
   });
 });

@@ -152,7 +152,7 @@ export function createAudit(deps: {
         await prune(within, accountId);
       } catch (error) {
         if (transaction !== undefined) throw error;
-        log.error({ action, accountId, reason: messageOf(error) }, "the audit could not be written");
+        log.error({ action, accountId, reason: messageOf(error) }, "cannot write to the audit log");
       }
     },
 

@@ -82,7 +82,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   async function inBrowser(valid: ValidBrowser | null): Promise<Principal> {
     const holder = valid && (await holders.byId(valid.accountId));
     if (valid === null || holder === null) {
-      throw new PosternError("unauthenticated", "This browser is not signed in, or not any more.");
+      throw new PosternError("unauthenticated", "This browser is not signed in. Sign in again.");
     }
     return { ...nothingElse, kind: "browser", ...valid, scopes: holder.held };
   }
@@ -125,7 +125,7 @@ function forApps(scopes: ReadonlySet<Scope>, { held }: Holder): ReadonlySet<Scop
 function goodAt(audience: Audience, principal: Principal): Principal {
   const good: Record<Resource, boolean> = { all: true, mcp: audience === "mcp" };
   if (good[principal.resource]) return principal;
-  throw new PosternError("unauthenticated", "The token was given for /mcp only.", {
+  throw new PosternError("unauthenticated", "This token is valid for /mcp only.", {
     details: { error: "invalid_token" },
   });
 }
@@ -142,8 +142,8 @@ function bothOf({ cookies, key }: Extract<Credentials, { readonly kind: "browser
   readonly key: string;
 } {
   if (key !== undefined && cookies.length > 0) return { cookies, key };
-  const missing = key === undefined ? "the key of its sign-in is" : "its cookie is";
-  throw new PosternError("unauthenticated", `This browser is not signed in here: ${missing} missing.`);
+  const missing = key === undefined ? "sign-in key" : "cookie";
+  throw new PosternError("unauthenticated", `This browser is not signed in here: its ${missing} is missing.`);
 }
 
 /** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme's case does not matter) */
@@ -153,6 +153,6 @@ function bearerOf(authorization: string | undefined): string {
   if (shown !== undefined) throw invalidToken(); // no token has this form
   throw new PosternError(
     "unauthenticated",
-    "Send a token as `Authorization: Bearer <token>`. `postern token create` makes one.",
+    "Send a token as `Authorization: Bearer <token>`. Create one with `postern token create`.",
   );
 }

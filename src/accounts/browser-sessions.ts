@@ -180,7 +180,7 @@ export function createBrowserSessionStore(deps: {
         .where("browser_session_id", "=", browserSessionId)
         .executeTakeFirst();
       if (numDeletedRows > 0n) return;
-      throw new PosternError("browser_session_not_found", `No browser is signed in as ${browserSessionId}.`);
+      throw new PosternError("browser_session_not_found", `No signed-in browser ${browserSessionId}.`);
     },
   };
 }

@@ -116,7 +116,7 @@ export function createAccounts(deps: {
     async accountOf({ accountId }) {
       const account = await accounts.find(accountId);
       if (account !== null) return account;
-      throw new PosternError("unauthenticated", "The caller's account is gone.");
+      throw new PosternError("unauthenticated", "The caller's account no longer exists.");
     },
     authenticate,
     async browserOf(cookies) {

@@ -77,14 +77,14 @@ export function passkeySite(page: { readonly pageOrigin: string; readonly baseUr
   };
   if (isNumbers(base.hostname)) {
     return refuse(
-      `Browsers keep passkeys for names, not for ${base.hostname}. Give the gateway one: \`postern serve --base-url https://…\`.`,
+      `Passkeys need a host name, not ${base.hostname}. Set one with \`postern serve --base-url https://…\`.`,
     );
   }
   if (here.origin !== base.origin) {
     const why = isNumbers(here.hostname)
-      ? `Browsers keep no passkeys for ${here.hostname}`
-      : "Passkeys are not for here";
-    return refuse(`${why}: open the gateway at ${base.origin} instead.`);
+      ? `Passkeys do not work at ${here.hostname}`
+      : "Passkeys do not work at this address";
+    return refuse(`${why}. Open the gateway at ${base.origin} instead.`);
   }
   return { origin: base.origin, rpId: base.hostname };
 }

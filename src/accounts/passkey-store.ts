@@ -67,7 +67,7 @@ export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly
       if ((await rowsOf(accountId)).length >= maxPasskeys) {
         throw new PosternError(
           "invalid_request",
-          `There are ${maxPasskeys} passkeys already. Remove what is not used.`,
+          `The limit of ${maxPasskeys} passkeys is reached. Remove one that you no longer use.`,
         );
       }
       const row = {
@@ -87,7 +87,7 @@ export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirst();
       if (numInsertedOrUpdatedRows === 1n) return toPasskey(row);
-      throw new PosternError("invalid_request", "This passkey is known already.");
+      throw new PosternError("invalid_request", "This passkey is already registered.");
     },
 
     async noteUse(passkeyId, { signCount, backedUp }) {
@@ -109,7 +109,7 @@ export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly
         .where("passkey_id", "=", passkeyId)
         .executeTakeFirst();
       if (row !== undefined && numDeletedRows === 1n) return toPasskey(row);
-      throw new PosternError("passkey_not_found", "There is no such passkey.");
+      throw new PosternError("passkey_not_found", "Passkey not found.");
     },
   };
 }

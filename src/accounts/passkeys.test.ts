@@ -194,9 +194,9 @@ test("there are passkeys at the base URL's name alone; elsewhere it says where t
   const https = { pageOrigin: "https://agents.example.org", baseUrl: "https://agents.example.org/" };
   expect(passkeySite(https)).toEqual({ origin: https.pageOrigin, rpId: "agents.example.org" });
   for (const [pageOrigin, baseUrl, words] of [
-    ["http://127.0.0.1:7177", origin, /no passkeys for 127\.0\.0\.1: open the gateway at http:\/\/localhost:7177 /],
-    ["http://[::1]:7177", origin, /open the gateway at http:\/\/localhost:7177 /],
-    ["http://localhost:7177", "https://agents.example.org", /open the gateway at https:\/\/agents\.example\.org /],
+    ["http://127.0.0.1:7177", origin, /do not work at 127\.0\.0\.1. Open the gateway at http:\/\/localhost:7177 /],
+    ["http://[::1]:7177", origin, /Open the gateway at http:\/\/localhost:7177 /],
+    ["http://localhost:7177", "https://agents.example.org", /Open the gateway at https:\/\/agents\.example\.org /],
     ["http://192.0.2.1:7177", "http://192.0.2.1:7177", /--base-url/],
     ["http://[2001:db8::1]", "http://[2001:db8::1]", /--base-url/],
   ] as const) {

@@ -129,13 +129,13 @@ export function createPasskeys(deps: {
       // Who it was is known only of one whose signature was right.
       let signer: string | null = null;
       try {
-        if (ceremony?.kind !== "sign-in") throw refused("its answer comes too late, or came before");
+        if (ceremony?.kind !== "sign-in") throw refused("the request expired or was already used");
         const key = assertion === undefined ? null : await store.find(assertion.id);
-        if (assertion === undefined || key === null) throw refused("this gateway does not know it");
+        if (assertion === undefined || key === null) throw refused("it is not registered at this gateway");
         const use = await verifyAssertion(assertion, { key, ceremony });
         signer = key.accountId;
         if (!(await store.noteUse(key.passkeyId, use))) {
-          throw refused("its count of uses went back, so somebody may have a copy of it: remove it and make a new one");
+          throw refused("its use counter went backwards, so it may have been copied. Remove it and create a new one");
         }
         const browser = await browsers.create(signer, { userAgent: from.userAgent ?? "" });
         const details = { by: "passkey", browserSessionId: browser.browserSessionId };
@@ -177,7 +177,7 @@ async function verifyRegistration(given: Readonly<Record<string, unknown>>, cere
   const credential = registrationSchema.safeParse(given).data;
   const { verifyRegistrationResponse } = await loadLibrary();
   try {
-    if (credential === undefined) throw new Error("It has not the form of an answer.");
+    if (credential === undefined) throw new Error("Malformed credential.");
     const { registrationInfo } = await verifyRegistrationResponse({
       response: { ...credential, clientExtensionResults: {} },
       expectedChallenge: ceremony.challenge,
@@ -186,7 +186,7 @@ async function verifyRegistration(given: Readonly<Record<string, unknown>>, cere
       requireUserVerification: true,
       supportedAlgorithmIDs: algorithms,
     });
-    if (registrationInfo === undefined) throw new Error("Its attestation is not valid.");
+    if (registrationInfo === undefined) throw new Error("Invalid attestation.");
     const { credential: made, credentialBackedUp } = registrationInfo;
     return {
       key: { passkeyId: made.id, publicKey: made.publicKey, transports: credential.response.transports },
@@ -208,7 +208,7 @@ async function verifyAssertion(
   const { verifyAuthenticationResponse } = await loadLibrary();
   const { userHandle, ...response } = assertion.response;
   try {
-    if (!isHandleOf(userHandle, key.accountId)) throw new Error("It is of another account.");
+    if (!isHandleOf(userHandle, key.accountId)) throw new Error("It belongs to another account.");
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: { ...assertion, response, clientExtensionResults: {} },
       expectedChallenge: ceremony.challenge,
@@ -218,7 +218,7 @@ async function verifyAssertion(
       // Its own comparison comes before the signature: anybody could make it look as if a passkey was copied.
       credential: { id: key.passkeyId, publicKey: key.publicKey, counter: 0 },
     });
-    if (!verified) throw new Error("Its signature is wrong.");
+    if (!verified) throw new Error("Invalid signature.");
     return { signCount: authenticationInfo.newCounter, backedUp: authenticationInfo.credentialBackedUp };
   } catch (error) {
     throw refused("it could not be verified", error);
@@ -237,7 +237,7 @@ function toDescriptor({ passkeyId, transports }: PasskeyKey): { readonly id: str
 }
 
 function ceremonyGone(): PosternError {
-  return new PosternError("invalid_request", "This answer comes too late, or came before. Begin anew.");
+  return new PosternError("invalid_request", "This request expired or was already used. Start again.");
 }
 
 function refused(why: string, cause?: unknown): PosternError {

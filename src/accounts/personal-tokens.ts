@@ -117,7 +117,10 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
         .select(({ fn }) => fn.countAll<number>().as("held"))
         .executeTakeFirstOrThrow();
       if (held >= maxTokens) {
-        throw new PosternError("invalid_request", `There are ${held} tokens already. Revoke what is not used.`);
+        throw new PosternError(
+          "invalid_request",
+          `The limit of ${held} tokens is reached. Revoke one that you no longer use.`,
+        );
       }
       const token = `${tokenPrefix}${newSecret()}`;
       const row = {
@@ -149,7 +152,11 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
         .where("token_id", "=", tokenId)
         .where("revoked_at", "is", null)
         .executeTakeFirst();
-      if (numUpdatedRows === 0n) throw new PosternError("token_not_found", `There is no token ${tokenId}.`);
+      if (numUpdatedRows === 0n)
+        throw new PosternError(
+          "token_not_found",
+          `No token ${tokenId}. Run \`postern token list\` to see your tokens.`,
+        );
     },
 
     async find(token) {
@@ -173,8 +180,9 @@ function checkWanted(wanted: NewToken, now: number): void {
   };
   if (wanted.name.trim() === "" || wanted.name.length > 100) refuse("A token needs a name of 1 to 100 characters.");
   if (wanted.scopes.length === 0) refuse(`A token needs at least one scope of ${allScopes.join(", ")}.`);
-  if (wanted.expiresAt !== null && !(wanted.expiresAt > now)) refuse("The token would have expired already.");
-  if (wanted.folders?.length === 0) refuse("A token limited to no folder could do nothing; leave `folders` out.");
+  if (wanted.expiresAt !== null && !(wanted.expiresAt > now)) refuse("The expiry must be in the future.");
+  if (wanted.folders?.length === 0)
+    refuse("A token cannot be limited to an empty list of folders. Leave `folders` out for no limit.");
   if (wanted.folders !== null && wanted.scopes.includes("admin")) {
     refuse("A token with the scope admin cannot be limited to folders: it can register others.");
   }
@@ -183,7 +191,7 @@ function checkWanted(wanted: NewToken, now: number): void {
 /** The folder's real path, fixed now: a link that is turned elsewhere later does not take the token along. */
 async function realFolder(folder: string): Promise<string> {
   if (!isAbsolute(folder) || folder.includes("\0")) {
-    throw new PosternError("invalid_request", `${JSON.stringify(folder)} is no absolute path.`);
+    throw new PosternError("invalid_request", `${JSON.stringify(folder)} is not an absolute path.`);
   }
   try {
     const path = await realpath(folder);
@@ -191,7 +199,7 @@ async function realFolder(folder: string): Promise<string> {
   } catch (error) {
     if (!isErrno(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG")) throw error; // else refused below
   }
-  throw new PosternError("dir_not_found", `There is no directory ${folder}.`);
+  throw new PosternError("dir_not_found", `Directory not found: ${folder}.`);
 }
 
 function toToken(row: Selectable<Tables["personal_tokens"]>): Token {

@@ -93,7 +93,7 @@ export function createSignIn(deps: {
       if (accountId !== null) return browsers.create(accountId, browser);
       throw new PosternError(
         "unauthenticated",
-        "This sign-in link is unknown, used or expired. `postern login-link` makes a new one.",
+        "This sign-in link is unknown, used or expired. Create a new one with `postern login-link`.",
       );
     },
   };

@@ -142,7 +142,7 @@ function createIssuerKeys({ jwksUri, fetch, clock, log }: IssuerKeysDeps): JWTVe
     const { createLocalJWKSet } = await import("jose");
     try {
       const { status, body } = await fetch(jwksUri, { method: "GET", headers: { accept: "application/json" } });
-      if (status !== 200) throw new Error(`The answer was ${status}.`);
+      if (status !== 200) throw new Error(`HTTP status ${status}.`);
       keys = createLocalJWKSet(jwksSchema.parse(JSON.parse(body)));
       fetchedAt = clock.now();
     } catch (error) {
