@@ -56,7 +56,7 @@ export async function completePath(
 function absolute(typed: string, userHome: string | null): string {
   const path = userHome !== null && /^~(?:\/|$)/.test(typed) ? `${userHome}${typed.slice(1)}` : typed;
   if (path.startsWith("/") && !path.includes("\0")) return path;
-  throw new PosternError("invalid_request", `${JSON.stringify(typed)} is no absolute path.`);
+  throw new PosternError("invalid_request", `${JSON.stringify(typed)} is not an absolute path.`);
 }
 
 function isUsable(real: string, folders: readonly RegisteredFolder[], { within, anywhere }: CompleteRule): boolean {

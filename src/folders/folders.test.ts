@@ -131,7 +131,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await answer(at("nowhere"))).toBe(await answer(at("other")));
     expect(await answer(at("repos/file"))).toBe(await answer(at("other")));
     expect(await answer(at("repos/app/dangling"))).toBe(await answer(at("other")));
-    expect(await answer(at("repos/app/missing"))).toContain("no directory");
+    expect(await answer(at("repos/app/missing"))).toContain("Directory not found");
   });
 
   test("hold a limited caller in its own folders, with and without registered ones", async () => {

@@ -66,8 +66,8 @@ export function createFolders(deps: {
     throw new PosternError(
       "dir_not_allowed",
       holds(home.path, dir)
-        ? `${given} is Postern's own folder, or lies in it. Choose another.`
-        : `${given} holds Postern's own folder, where no agent may work. Choose a folder further in, such as a repository's.`,
+        ? `${given} is, or is inside, Postern's state folder. Choose another folder.`
+        : `${given} contains Postern's state folder, where no agent can work. Choose a narrower folder, such as a repository.`,
     );
   }
 
@@ -89,7 +89,11 @@ export function createFolders(deps: {
     async remove(path) {
       const given = checkPath(path);
       const removed = (await store.remove(given)) ?? (await store.remove((await resolvePath(given)).path));
-      if (removed === null) throw new PosternError("folder_not_found", `${given} is not registered.`);
+      if (removed === null)
+        throw new PosternError(
+          "folder_not_found",
+          `${given} is not a registered folder. Run \`postern folder list\` to see them.`,
+        );
       return removed;
     },
 
@@ -97,7 +101,7 @@ export function createFolders(deps: {
       const given = checkPath(dir);
       const [resolved, folders] = await Promise.all([resolvePath(given), store.list()]);
       if (!isAllowed(folders, resolved.path, rule)) {
-        const message = `${given} lies in no folder with the scope ${rule.scope} that the caller may use. \`postern folder add\` registers one.`;
+        const message = `${given} is not in a folder that the caller can use with the scope ${rule.scope}. Run \`postern folder add\` to register one.`;
         throw new PosternError("dir_not_allowed", message);
       }
       await refuseHome(resolved.path, given);
@@ -139,11 +143,11 @@ function isPath(path: string): boolean {
 
 function checkPath(path: string): string {
   if (isPath(path)) return path;
-  throw new PosternError("invalid_request", `${JSON.stringify(path)} is no absolute path.`);
+  throw new PosternError("invalid_request", `${JSON.stringify(path)} is not an absolute path.`);
 }
 
 function notFound(path: string): PosternError<FoldersErrorCode> {
-  return new PosternError("dir_not_found", `There is no directory ${path}, or it cannot be entered.`);
+  return new PosternError("dir_not_found", `Directory not found, or not accessible: ${path}.`);
 }
 
 /** A directory that this process can work in. */
