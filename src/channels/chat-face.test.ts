@@ -26,8 +26,8 @@ describeOnBothStores("a chat", (openStore) => {
     scene.bot.write(me, "/ask too early");
     await scene.shown("Choose a folder first");
     scene.bot.write(me, "/folder");
-    scene.bot.press(me, await scene.shown("Where shall new sessions start?"), "/code/b");
-    await scene.shown("New sessions of this chat start in /code/b");
+    scene.bot.press(me, await scene.shown("Choose the folder for new sessions."), "/code/b");
+    await scene.shown("New sessions in this chat start in /code/b");
     const prompt = scene.bot.write(me, "/ask one\nand two");
     const answer = await scene.shown("ECHO one\nand two");
     expect(answer.replyTo).toBe(prompt);
@@ -99,7 +99,7 @@ describeOnBothStores("a chat", (openStore) => {
     const scene = await openChatScene(openStore);
     scene.sessions.onAsk = () => undefined;
     scene.bot.write(me, "/ask long work");
-    await scene.shown("claude-code works");
+    await scene.shown("claude-code is working");
     await scene.end();
     const [session] = scene.sessions.all.values();
     if (session === undefined) throw new Error("no session");
@@ -127,7 +127,7 @@ describeOnBothStores("a chat", (openStore) => {
     const settled = await scene.shown("❌ Denied by @owner");
     expect(settled.buttons).toEqual([]);
     await scene.shown("DECIDED deny");
-    await expect.poll(() => scene.bot.notices, patience).toEqual(["❌ Denied by @owner", "It was decided before."]);
+    await expect.poll(() => scene.bot.notices, patience).toEqual(["❌ Denied by @owner", "Already answered."]);
     expect(scene.sessions.answered).toMatchObject([{ decision: "deny" }]);
   });
 
@@ -189,7 +189,7 @@ test("a question comes with its options, and can be answered in one's own words"
   const question = await askedFor(scene, ask("a".repeat(32)));
   expect(buttonsOf(question)).toEqual(["Left", "Right"]);
   scene.bot.press(me, question, "Right");
-  await scene.shown("“Right”, chosen by @owner");
+  await scene.shown("“Right” chosen by @owner");
   const [session] = scene.sessions.all.values();
   if (session === undefined) throw new Error("no session");
   session.permissions = [ask("b".repeat(32))];
@@ -197,7 +197,7 @@ test("a question comes with its options, and can be answered in one's own words"
   scene.tell(session, "activity");
   const again = await scene.shown("Which way?", ({ buttons }) => buttons.length > 0);
   scene.bot.write(me, "straight on", { replyTo: again.messageId });
-  await scene.shown("answered in words");
+  await scene.shown("replied with text");
   expect(scene.sessions.answered.map(({ answers }) => answers)).toEqual([
     { "Which way?": "Right" },
     { "Which way?": "straight on" },
@@ -220,7 +220,7 @@ test("a dialog of the agent comes with its choices, and the pressed one is picke
   expect(message.text).toBe("claude-code: Folder trust\nDo you trust\nthis folder?");
   expect(buttonsOf(message)).toEqual(["Yes, proceed", "No, exit"]);
   scene.bot.press(me, message, "Yes, proceed");
-  expect((await scene.shown("“Yes, proceed”, chosen by @owner")).buttons).toEqual([]);
+  expect((await scene.shown("“Yes, proceed” chosen by @owner")).buttons).toEqual([]);
   await scene.shown("DECIDED 1");
   expect(scene.sessions.answered).toEqual([
     { sessionId: expect.any(String), permissionId: dialog.permissionId, choice: "1" },
@@ -267,7 +267,7 @@ test("strangers get nothing, in private and in groups, and the log names each on
   scene.bot.write(me, "just talking", { chat: -77 });
   scene.bot.write(me, "/ask@another_bot no", { chat: -77 });
   scene.bot.write(me, "/sessions@postern_test_bot", { chat: -77 });
-  await scene.shown("There are no sessions");
+  await scene.shown("No sessions");
   expect(scene.bot.messages).toHaveLength(2);
   expect(scene.sessions.asked).toEqual([]);
   expect(lines.filter((line) => line.includes("666"))).toHaveLength(1);
@@ -285,7 +285,7 @@ test("what goes wrong is told in words, and a command that is none too", async (
   scene.bot.write(me, "/ask !rm");
   await scene.shown("The prompt begins with ! (prompt_not_text)");
   scene.bot.write(me, "/nonsense");
-  await scene.shown("There is no command /nonsense");
+  await scene.shown("Unknown command /nonsense");
   scene.bot.write(me, "hello", { replyTo: 999 });
-  await scene.shown("belongs to no session");
+  await scene.shown("does not belong to a session");
 });

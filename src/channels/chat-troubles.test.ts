@@ -31,7 +31,7 @@ test("too many requests, broken connections and a server that is gone hold messa
     return "break-after";
   };
   scene.bot.write(me, "/ask broken");
-  const repeated = await scene.shown("↻ Perhaps said before:\nECHO broken");
+  const repeated = await scene.shown("↻ Possible duplicate:\nECHO broken");
   expect(repeated).toBeDefined();
   expect(said(scene, "ECHO broken")).toHaveLength(2);
 });
@@ -50,7 +50,7 @@ test("when Telegram is not there the chat's side opens and ends all the same, an
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: (_fields, message) => void lines.push(message) };
   const scene = await openChatScene(openStore, { log, apiRoot: "http://127.0.0.1:9" });
-  await expect.poll(() => lines, patience).toEqual(["the chat program cannot be reached; trying again"]);
+  await expect.poll(() => lines, patience).toEqual(["chat service unreachable; trying again"]);
   await scene.end();
 });
 
@@ -64,7 +64,7 @@ test("a wrong token is told to the log, without the token", async () => {
   onTestFinished(() => other.close());
   await openChatScene(openStore, { log, apiRoot: other.url });
   await expect.poll(() => lines.length, patience).toBe(1);
-  expect(lines[0]).toMatch(/refuses us.*getMe: 401 Unauthorized/);
+  expect(lines[0]).toMatch(/rejected the connection.*getMe: 401 Unauthorized/);
   expect(lines[0]).not.toContain("1:scene");
 });
 
@@ -74,7 +74,7 @@ test("a very long answer is a file, a long one several messages in order", async
   scene.bot.write(me, "/ask 600");
   await expect.poll(() => said(scene, "a line of words").length, patience).toBe(3);
   scene.bot.write(me, "/ask 5000");
-  const file = await scene.shown("characters in the file");
+  const file = await scene.shown("The file contains all");
   expect(file.document?.content).toBe("a line of words\n".repeat(5_000).trim());
 });
 
@@ -83,8 +83,8 @@ test("more than the chat's queue holds is refused in words", async () => {
   let release: () => void = () => undefined;
   scene.sessions.beforeAsk = () => new Promise((resolve) => (release = resolve));
   for (let count = 0; count < 52; count += 1) scene.bot.write(me, `/ask ${count}`);
-  await scene.shown("Too much waits in this chat");
-  expect(said(scene, "Too much waits")).not.toHaveLength(0);
+  await scene.shown("Too many messages are waiting in this chat");
+  expect(said(scene, "Too many messages are waiting")).not.toHaveLength(0);
   scene.sessions.beforeAsk = async () => undefined;
   release();
   await expect.poll(() => scene.sessions.asked.length, patience).toBe(50);

@@ -19,13 +19,13 @@ import { bold, code, plainLine, plainMessage, styled } from "./styled.ts";
 /** The commands, with words for the chat program's menu. */
 export const commands = [
   { name: "ask", words: "Start a session: /ask <prompt>" },
-  { name: "folder", words: "Choose where new sessions start" },
-  { name: "agent", words: "Choose the agent of new sessions" },
-  { name: "sessions", words: "List sessions, choose one" },
-  { name: "read", words: "Read the newest turns" },
+  { name: "folder", words: "Choose the folder for new sessions" },
+  { name: "agent", words: "Choose the agent for new sessions" },
+  { name: "sessions", words: "List sessions and choose one" },
+  { name: "read", words: "Show the latest messages" },
   { name: "interrupt", words: "Stop the running turn" },
   { name: "close", words: "Close the session" },
-  { name: "help", words: "What can be done here" },
+  { name: "help", words: "Show help" },
 ] as const;
 
 /** A command, with what follows it. */
@@ -48,10 +48,10 @@ export async function command(
       return listSessions(dealing, dealt);
   }
   if (name !== "read" && name !== "interrupt" && name !== "close") {
-    return say(`There is no command /${plainLine(name, 32)}. /help lists them.`);
+    return say(`Unknown command /${plainLine(name, 32)}. Use /help to list commands.`);
   }
   const sessionId = await sessionMeant(dealing, dealt, replyTo);
-  if (sessionId === null) return say("This chat has no session yet. /ask starts one, /sessions lists them.");
+  if (sessionId === null) return say("No session selected. Start one with /ask, or choose one with /sessions.");
   if (name === "interrupt") return interruptSession(dealing, sessionId);
   if (name === "close") return closeSession(dealing, sessionId);
   const wanted = Number.parseInt(rest, 10);
@@ -70,7 +70,7 @@ export async function text(
   if (replyTo !== null) {
     const sessionId = await sessionOfMessage(dealing, chatId, replyTo);
     if (sessionId === null) {
-      return isPrivate ? say("That message belongs to no session. /sessions lists them.") : {};
+      return isPrivate ? say("That message does not belong to a session. Use /sessions to choose one.") : {};
     }
     const answer = await answerInWords(dealing, dealt, { sessionId, replyTo, text: prompt });
     return answer ?? continueSession(dealing, dealt, { sessionId, prompt });
@@ -79,7 +79,7 @@ export async function text(
   if (!isPrivate) return {};
   const { sessionId } = await store.chat(chatId);
   if (sessionId === null)
-    return say("This chat has no session yet. Start one with /ask <prompt>, or choose one: /sessions");
+    return say("No session selected. Start one with /ask <prompt>, or choose one with /sessions.");
   return continueSession(dealing, dealt, { sessionId, prompt });
 }
 
@@ -102,17 +102,17 @@ async function sessionOfMessage({ deps }: Dealing, chatId: string, messageId: st
 async function help({ deps, sessions }: Dealing, { incoming }: Dealt): Promise<Outcome> {
   const { dir, agent: chosen } = await deps.chats.store.chat(incoming.chatId);
   const answers = (await sessions.canAnswer())
-    ? "Questions of agents come with buttons."
-    : "Questions of agents are shown here, and answered in their terminal or in the web application.";
+    ? "Answer questions from agents with the buttons below them."
+    : "Questions from agents are shown here. Answer them in the terminal or in the web application.";
   return say(
     bold("Postern"),
     "\n\n/ask <prompt> starts a session.\n",
-    "A reply to a message of a session goes on with it",
-    incoming.isPrivate ? "; so does a text without a command, with the chat's current session.\n\n" : ".\n\n",
+    "Reply to a message from a session to continue that session.",
+    incoming.isPrivate ? " Any other message continues the current session.\n\n" : "\n\n",
     commands.map(({ name, words }) => `/${name}: ${words}`).join("\n"),
     `\n\n${answers}\n\nFolder: `,
-    dir === null ? "none yet, /folder" : code(plainLine(dir, 1_000)),
-    `\nAgent: ${plainLine(chosen ?? "the default", 100)}`,
+    dir === null ? "none, choose one with /folder" : code(plainLine(dir, 1_000)),
+    `\nAgent: ${plainLine(chosen ?? "default", 100)}`,
   );
 }
 
@@ -124,15 +124,18 @@ async function folder(dealing: Dealing, dealt: Dealt, wanted: string): Promise<O
   if (wanted !== "") {
     if (known.includes(wanted)) return chooseFolder(dealing, (dir) => dir === wanted);
     const dir = await allowedDir(wanted);
-    return { ...say("New sessions of this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
+    return { ...say("New sessions in this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
   }
-  if (known.length === 0) return say("No folder is registered. Name one: /folder /home/me/project");
+  if (known.length === 0) return say("No folders are registered. Enter a path: /folder /home/me/project");
   const { dir: current } = await dealing.deps.chats.store.chat(dealt.incoming.chatId);
   const buttons = known
     .slice(0, maxButtons)
     .map((dir) => [{ label: `${dir === current ? "▸ " : ""}${shortPath(dir)}`, data: `f:${shortHash(dir)}` }]);
-  const more = known.length > maxButtons ? ` ${known.length - maxButtons} more: name one with /folder <path>.` : "";
-  return { say: [plainMessage(styled(`Where shall new sessions start?${more}`), { buttons })] };
+  const more =
+    known.length > maxButtons
+      ? ` ${known.length - maxButtons} more are not listed: enter one with /folder <path>.`
+      : "";
+  return { say: [plainMessage(styled(`Choose the folder for new sessions.${more}`), { buttons })] };
 }
 
 /** The end of a path says more than its beginning. */
@@ -143,14 +146,15 @@ function shortPath(dir: string): string {
 
 async function agent(dealing: Dealing, wanted: string): Promise<Outcome> {
   if (wanted === "default")
-    return { ...say("New sessions of this chat are of the default agent."), chat: { agent: null } };
+    return { ...say("New sessions in this chat use the default agent."), chat: { agent: null } };
   if (wanted !== "") return chooseAgent(dealing, (name) => name === wanted);
   const { agents } = await dealing.sessions.agents(dealing.signal);
-  if (agents.length === 0) return say("No agent is configured: run ", code("postern coding setup"));
+  if (agents.length === 0)
+    return say("No agents are configured. On the gateway's machine, run ", code("postern coding setup"));
   const buttons = agents
     .slice(0, maxButtons)
     .map(({ name, isDefault }) => [
       { label: `${plainLine(name, 50)}${isDefault ? " (default)" : ""}`, data: `a:${shortHash(name)}` },
     ]);
-  return { say: [plainMessage(styled("Which agent shall new sessions be of?"), { buttons })] };
+  return { say: [plainMessage(styled("Choose the agent for new sessions."), { buttons })] };
 }

@@ -18,7 +18,7 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
 const lastWordsMs = 5_000;
 const pruneEvery = 500;
-const repeatWords = "↻ Perhaps said before:\n";
+const repeatWords = "↻ Possible duplicate:\n";
 
 export function createDeliveries({
   channel,
@@ -55,7 +55,7 @@ export function createDeliveries({
         more = await deliverNext(chatId);
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ channel: channel.name, reason: messageOf(error) }, "cannot say something in a chat; trying again");
+        log.warn({ channel: channel.name, reason: messageOf(error) }, "cannot send a message to a chat; trying again");
         more = "later";
       }
       if (more === false) return;
@@ -97,10 +97,10 @@ export function createDeliveries({
         return true;
       case "unreachable":
         if (isNew) await outbox.notSent(ordinal, !handover.uncertain && !mayRepeat);
-        log.debug({ channel: channel.name, reason: handover.reason }, "the chat program cannot be reached");
+        log.debug({ channel: channel.name, reason: handover.reason }, "chat service unreachable");
         return "later";
       case "refused":
-        log.warn({ channel: channel.name, reason: handover.reason }, "the chat program refuses a message");
+        log.warn({ channel: channel.name, reason: handover.reason }, "the chat service rejected a message");
         if (isNew) await outbox.failed(ordinal);
         else await outbox.delivered(message, messageId); // it stays as it is
         return true;

@@ -26,16 +26,16 @@ const retryMs = 1_000;
 
 /** What a chat can do about it. */
 const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
-  agent_not_configured: "\nHere: /agent",
-  dir_not_allowed: "\nHere: /folder",
-  dir_not_found: "\nHere: /folder",
-  permission_pending: "\nAnswer the question first, or /interrupt the turn.",
+  agent_not_configured: "\nIn this chat: /agent",
+  dir_not_allowed: "\nIn this chat: /folder",
+  dir_not_found: "\nIn this chat: /folder",
+  permission_pending: "\nAnswer the request first, or stop the turn with /interrupt.",
 };
 
 /** Instead of the words of the API, where what they advise cannot be done in a chat. */
 const ownWords: Readonly<Partial<Record<Problem["code"], string>>> = {
   composer_not_empty:
-    "Not sent: the session's terminal has unsent text. Send or delete it there, then send your message again.",
+    "Not sent: the session's terminal contains unsent text. Send or delete it there, then send your message again.",
 };
 
 export function createHandler(
@@ -54,17 +54,16 @@ export function createHandler(
       try {
         attempt = await chats.inbox.noteAttempt(update.updateId);
         const outcome =
-          attempt > maxAttempts ? say("This could not be dealt with.") : await outcomeOf(update, incoming);
+          attempt > maxAttempts
+            ? say("⚠️ Something went wrong with this message, and it was not processed. Send it again.")
+            : await outcomeOf(update, incoming);
         if (outcome === "stopped") return;
         await settle(update, incoming, outcome);
         return;
       } catch (error) {
         if (signal.aborted) return;
         const { updateId } = update;
-        log.error(
-          { channel: channel.name, updateId, reason: messageOf(error) },
-          "cannot deal with what came from a chat",
-        );
+        log.error({ channel: channel.name, updateId, reason: messageOf(error) }, "cannot process a chat message");
         await clock.sleep(retryMs * 2 ** Math.min(attempt, 5), signal).catch(() => undefined); // the signal: the loop sees it
       }
     }
@@ -85,7 +84,7 @@ export function createHandler(
           return pressed;
         }
         case "unreadable":
-          return incoming.isPrivate ? say("Only text can be told to an agent.") : {};
+          return incoming.isPrivate ? say("Only text messages can be sent to an agent.") : {};
       }
     } catch (error) {
       if (signal.aborted || hasCode(error, "gateway_stopping")) return "stopped";
@@ -99,7 +98,10 @@ export function createHandler(
     const requestId = newUuid();
     const { code, detail, status } = deps.problemOf(error, requestId);
     if (status >= 500) {
-      log.error({ channel: channel.name, requestId, code, reason: messageOf(error) }, "a tool failed for a chat");
+      log.error(
+        { channel: channel.name, requestId, code, reason: messageOf(error) },
+        "a tool called from a chat failed",
+      );
     }
     const hint = hints[code] ?? "";
     return say(`⚠️ ${ownWords[code] ?? shortened(plainWords(detail), 2_000)} (${code})${hint}`);

@@ -37,7 +37,9 @@ export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
   for (const update of waiting) if (update.messageId !== null) void handler.handle(update);
   const begun = Promise.all(presses)
     .then(() => reports.start())
-    .catch((error: unknown) => log.error({ channel: channel.name, reason: messageOf(error) }, "chats hear of nothing"));
+    .catch((error: unknown) =>
+      log.error({ channel: channel.name, reason: messageOf(error) }, "cannot start reporting to chats"),
+    );
   intake.start();
   void channel.introduce(commands);
   return {

@@ -53,10 +53,7 @@ export function createIntake(
         await pause(kind === "limited" ? received.retryAfterMs : kind === "refused" ? refusedPauseMs : pauseMs);
       } catch (error) {
         if (signal.aborted) return;
-        log.error(
-          { channel: channel.name, reason: messageOf(error) },
-          "cannot keep what came from a chat; trying again",
-        );
+        log.error({ channel: channel.name, reason: messageOf(error) }, "cannot store a chat message; trying again");
         await pause(pauseMs);
       }
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -72,9 +69,9 @@ export function createIntake(
     if (reason === trouble) return;
     trouble = reason;
     const fields = { channel: channel.name, ...(reason === null ? {} : { reason }) };
-    if (reason === null) log.info(fields, "the chat program is reached again");
-    else if (lasting) log.error(fields, "the chat program refuses us; trying again every minute");
-    else log.warn(fields, "the chat program cannot be reached; trying again");
+    if (reason === null) log.info(fields, "connected to the chat service again");
+    else if (lasting) log.error(fields, "the chat service rejected the connection; trying again every minute");
+    else log.warn(fields, "chat service unreachable; trying again");
   }
 
   async function take(updateId: number, incoming: Incoming): Promise<void> {
@@ -88,7 +85,7 @@ export function createIntake(
       case "full":
         return refuse(updateId, chatId);
       case "too_many_chats":
-        return log.warn({ channel: channel.name }, "too many chats are known; what comes from new ones is not taken");
+        return log.warn({ channel: channel.name }, "too many chats; messages from new chats are ignored");
       case "known":
         return;
     }
@@ -98,11 +95,11 @@ export function createIntake(
   function ignore(userId: string): void {
     if (strangers.has(userId) || strangers.size >= maxStrangers) return;
     strangers.add(userId);
-    log.warn({ channel: channel.name, userId }, "somebody who is not on the list wrote to the bot; they get no answer");
+    log.warn({ channel: channel.name, userId }, "ignored a message from a user who is not allowed to use the bot");
   }
 
   async function refuse(updateId: number, chatId: string): Promise<void> {
-    const words = "⚠️ Too much waits in this chat: this message was not taken. Send it again later.";
+    const words = "⚠️ Too many messages are waiting in this chat. Send this one again later.";
     const body = JSON.stringify(plainMessage(styled(words)));
     await chats.settle({ say: [{ key: `refused:${updateId}`, chatId, sessionId: null, body, final: true }] });
     on.say(chatId);

@@ -165,5 +165,7 @@ test("whatever is written: no character is lost, every piece fits, every style l
 
 test("an empty text is no message, and an empty turn says so", () => {
   expect(splitText(styled(" \n\n "), limits)).toEqual([]);
-  expect(turnMessages("\n", { limits, replyTo: null, name: "n" })).toMatchObject([{ text: "✓ Done, without words." }]);
+  expect(turnMessages("\n", { limits, replyTo: null, name: "n" })).toMatchObject([
+    { text: "✓ Done, with no message." },
+  ]);
 });

@@ -153,7 +153,7 @@ export function turnMessages(
   { limits, replyTo, name }: { readonly limits: ChannelLimits; readonly replyTo: string | null; readonly name: string },
 ): readonly MessageBody[] {
   const plain = plainWords(text).trim();
-  if (plain === "") return [plainMessage(styled("✓ Done, without words."), { replyTo })];
+  if (plain === "") return [plainMessage(styled("✓ Done, with no message."), { replyTo })];
   if (plain.length > limits.maxTextLength * maxPieces) return [asDocument(plain, { limits, replyTo, name })];
   const pieces = splitText(fromMarkdown(plain), limits);
   return pieces.map((piece, index) => plainMessage(piece, { replyTo: index === 0 ? replyTo : null }));
@@ -167,9 +167,12 @@ function asDocument(
   { limits, replyTo, name }: { readonly limits: ChannelLimits; readonly replyTo: string | null; readonly name: string },
 ): MessageBody {
   const isCut = plain.length > maxDocumentLength;
-  const content = isCut ? `${plain.slice(0, maxDocumentLength).toWellFormed()}\n\n(cut here)\n` : plain;
+  const content = isCut ? `${plain.slice(0, maxDocumentLength).toWellFormed()}\n\n(truncated)\n` : plain;
   const beginning = fromMarkdown(plain.slice(0, maxCaptionLength * 2));
   const [first] = splitText(cutOut(beginning, 0, maxCaptionLength), { ...limits, maxTextLength: maxCaptionLength });
-  const caption: Styled = styled(trimmed(first ?? styled("")), `\n\n… ${plain.length} characters in the file`);
+  const caption: Styled = styled(
+    trimmed(first ?? styled("")),
+    `\n\n… The file contains all ${plain.length} characters.`,
+  );
   return plainMessage(caption, { replyTo, document: { name, content } });
 }

@@ -41,7 +41,7 @@ export async function press(dealing: Dealing, dealt: Dealt, data: string): Promi
     case "c":
       return { ...(await closeSession(dealing, value)), notice: "" };
     default:
-      return { notice: "This button is not known any more." };
+      return { notice: "This button is no longer valid." };
   }
 }
 
@@ -56,15 +56,15 @@ async function decide(
   const [permissionId = "", choice = ""] = value.split(":");
   const key = questionKey(dealt.incoming.chatId, permissionId);
   const first = await deps.chats.outbox.find(key);
-  if (first?.sessionId == null) return { notice: "This question is not known any more." };
+  if (first?.sessionId == null) return { notice: "This request is no longer available." };
   const { sessionId } = first;
   // Nobody else may say meanwhile that it was answered elsewhere.
   return reports.exclusively(sessionId, async () => {
     const question = await deps.chats.outbox.find(key);
-    if (question === null || question.final) return { notice: "It was decided before." };
+    if (question === null || question.final) return { notice: "Already answered." };
     const wanted =
       kind === "p" ? byPermission(choice) : await byOffer(dealing, { kind, sessionId, permissionId, choice });
-    if (wanted === null) return { notice: "This choice is not known any more." };
+    if (wanted === null) return { notice: "This choice is no longer available." };
     const outcome = await answered(dealing, dealt, { ...wanted, question, sessionId, permissionId });
     const body = JSON.stringify(settledQuestion(question.body, outcome.words));
     const change = outcome.settled ? [{ key, body, final: true }] : [];
@@ -113,7 +113,7 @@ function byChoice(pending: PendingPermission, choice: string): Choice | null {
 }
 
 function chosen(label: string): string {
-  return `💬 “${plainLine(label, 100)}”, chosen`;
+  return `💬 “${plainLine(label, 100)}” chosen`;
 }
 
 async function answered(
@@ -133,19 +133,19 @@ async function answered(
     // The gateway ended while this very press was dealt with: it was this answer that was taken, as far as can be known.
     if (hasCode(error, "permission_gone") && before != null) return { words: by, settled: true };
     if (hasCode(error, "permission_gone")) {
-      return { words: "⏹ No longer open: answered elsewhere, or the turn was stopped.", settled: true };
+      return { words: "⏹ No longer open: it was answered elsewhere, or the turn was stopped.", settled: true };
     }
     if (hasCode(error, "permission_pending") && answer.choice !== undefined) {
       return {
-        words: "The dialog did not take the choice. Press again, or answer it in its terminal.",
+        words: "The dialog did not accept this choice. Try again, or answer it in the terminal.",
         settled: false,
       };
     }
     if (hasCode(error, "permission_pending")) {
-      return { words: "It waits in the agent's own dialog by now: answer it in its terminal.", settled: true };
+      return { words: "The agent is now asking in its own dialog. Answer it in the terminal.", settled: true };
     }
     if (hasCode(error, "insufficient_scope")) {
-      return { words: "Chats may not answer this: it needs coding:drive.", settled: false };
+      return { words: "This chat cannot answer requests: it needs the scope coding:drive.", settled: false };
     }
     throw error;
   }

@@ -10,8 +10,8 @@ export async function startSession(dealing: Dealing, dealt: Dealt, prompt: strin
   const chat = await chats.store.chat(dealt.incoming.chatId);
   const known = await folders();
   const dir = chat.dir ?? (known.length === 1 ? known[0] : undefined);
-  if (dir === undefined) return { say: [plainMessage(styled("Choose a folder first: /folder"))] };
-  if (prompt.trim() === "") return { say: [plainMessage(styled("Say what to do: /ask <prompt>"))] };
+  if (dir === undefined) return { say: [plainMessage(styled("Choose a folder first with /folder."))] };
+  if (prompt.trim() === "") return { say: [plainMessage(styled("Add a prompt: /ask <prompt>"))] };
   const agent = chat.agent === null ? {} : { agent: chat.agent };
   return ask(dealing, dealt, { input: { dir, prompt, ...agent }, turnIndex: -1, turnLength: 0 });
 }
@@ -80,7 +80,7 @@ function placeWords(title: string | null, isContinued: boolean): string | Styled
 /** The message about the turn before stays behind. */
 function endedStatus(before: ChatSession | null, key: string): NonNullable<ChatWork["change"]> {
   if (before?.statusKey == null || before.statusKey === key) return [];
-  const body = JSON.stringify(plainMessage(styled("⏩ It goes on below."), { silent: true }));
+  const body = JSON.stringify(plainMessage(styled("⏩ Continued below."), { silent: true }));
   return [{ key: before.statusKey, body, final: true }];
 }
 
@@ -107,7 +107,7 @@ export async function answerInWords(
       const { permissionId } = pending;
       await sessions.answer({ sessionId, permissionId, decision: "allow", answers }, signal);
     }
-    const words = `💬 ${plainLine(incoming.userName, 60)} answered in words.`;
+    const words = `💬 ${plainLine(incoming.userName, 60)} replied with text.`;
     const body = JSON.stringify(settledQuestion(question.body, words));
     await deps.chats.settle({ change: [{ key: question.key, body, final: true }] });
     return { sessionId };

@@ -54,7 +54,7 @@ export function createReports(
         await lookNow(sessionId);
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ sessionId, reason: messageOf(error) }, "cannot tell chats of a session; trying again");
+        log.warn({ sessionId, reason: messageOf(error) }, "cannot report a session to its chats; trying again");
         lookLater(sessionId, retryMs);
       }
     });
@@ -166,7 +166,7 @@ export function createReports(
     }
     for (const { key, body, permissionId, chatId: where } of open) {
       if (where !== chatId || session.permissions.some((pending) => pending.permissionId === permissionId)) continue;
-      const settled = settledQuestion(body, "⏹ No longer open: answered elsewhere, or the turn was stopped.");
+      const settled = settledQuestion(body, "⏹ No longer open: it was answered elsewhere, or the turn was stopped.");
       change.push({ key, body: JSON.stringify(settled), final: true });
     }
     return { say, change, now: {} };
@@ -211,7 +211,10 @@ export function createReports(
         }
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ channel: channel.name, reason: messageOf(error) }, "following sessions for chats broke off");
+        log.warn(
+          { channel: channel.name, reason: messageOf(error) },
+          "stopped following sessions for chats; trying again",
+        );
         await clock.sleep(retryMs, signal).catch(() => undefined); // the signal: the loop sees it
       }
     }

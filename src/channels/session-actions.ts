@@ -50,11 +50,11 @@ export function createSessions({ tools, principal }: Pick<ChatDeps, "tools" | "p
     signal: AbortSignal,
   ): Promise<T> {
     const tool = tools.find((row) => row.name === name);
-    if (tool === undefined) throw new PosternError("internal_error", `There is no tool ${name}.`);
+    if (tool === undefined) throw new PosternError("internal_error", `Tool ${name} does not exist.`);
     const caller = await principal();
     requireScope(caller, tool.scope);
     const parsed = tool.input.safeParse(input);
-    if (!parsed.success) throw new PosternError("invalid_request", `That does not fit: ${parsed.error.message}`);
+    if (!parsed.success) throw new PosternError("invalid_request", `Invalid input: ${parsed.error.message}`);
     return output.parse(await tool.run(parsed.data, caller, signal));
   }
   return {
@@ -117,8 +117,8 @@ export function shortHash(text: string): string {
 /** New sessions of the chat start there. */
 export async function chooseFolder({ deps }: Dealing, isWanted: (dir: string) => boolean): Promise<Outcome> {
   const dir = (await deps.folders()).find(isWanted);
-  if (dir === undefined) return say("This folder is not registered any more. /folder lists those that are.");
-  return { ...say("New sessions of this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
+  if (dir === undefined) return say("This folder is no longer registered. Use /folder to choose another.");
+  return { ...say("New sessions in this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
 }
 
 /** New sessions of the chat are of this agent. */
@@ -128,8 +128,8 @@ export async function chooseAgent(
 ): Promise<Outcome> {
   const { agents } = await sessions.agents(signal);
   const agent = agents.find(({ name, aliases }) => isWanted(name) || aliases.some(isWanted));
-  if (agent === undefined) return say("This agent is not configured. /agent lists those that are.");
-  return { ...say("New sessions of this chat are of ", bold(agent.name)), chat: { agent: agent.name } };
+  if (agent === undefined) return say("This agent is not configured. Use /agent to choose another.");
+  return { ...say("New sessions in this chat use ", bold(agent.name)), chat: { agent: agent.name } };
 }
 
 // The end of the last answer, to know where it was left.
@@ -153,7 +153,7 @@ export async function chooseSession(
     `\n${activityWords(session)}\n`,
     code(plainLine(session.dir, 1_000)),
     shown === "" ? "" : styled("\n\n", fromMarkdown(shown)),
-    "\n\nWrite to go on with it.",
+    "\n\nSend a message to continue.",
   );
   return {
     sessionId,
@@ -187,8 +187,7 @@ const listedSessions = 8;
 export async function listSessions({ sessions, deps, signal }: Dealing, { incoming }: Dealt): Promise<Outcome> {
   const { dir, sessionId } = await deps.chats.store.chat(incoming.chatId);
   const list = await sessions.list({ limit: listedSessions, ...(dir === null ? {} : { dir }) }, signal);
-  if (list.sessions.length === 0)
-    return say(`There are no sessions${dir === null ? "" : " in the chat's folder"} yet.`);
+  if (list.sessions.length === 0) return say(`No sessions${dir === null ? "" : " in this chat's folder"} yet.`);
   const buttons = list.sessions
     .filter((session) => Buffer.byteLength(session.sessionId) <= maxIdBytes)
     .map((session) => {
@@ -196,11 +195,9 @@ export async function listSessions({ sessions, deps, signal }: Dealing, { incomi
       const title = plainLine(session.title ?? session.sessionId, 40);
       return [{ label: `${mark}${title} · ${session.activity ?? session.status}`, data: `s:${session.sessionId}` }];
     });
-  const where = dir === null ? "" : " in the chat's folder";
+  const where = dir === null ? "" : " in this chat's folder";
   return {
-    say: [
-      plainMessage(styled(`${list.total} sessions${where}, the newest first. Choose one to go on with.`), { buttons }),
-    ],
+    say: [plainMessage(styled(`${list.total} sessions${where}, newest first. Choose one to continue.`), { buttons })],
   };
 }
 
@@ -227,25 +224,26 @@ function conversation(session: ReadOutput, limits: Dealing["deps"]["channel"]["l
   const all = styled(
     ...turns.flatMap((turn) => [turn, "\n\n"]),
     activityWords(session),
-    session.turns.length === 0 ? "\nNothing was said yet." : "",
+    session.turns.length === 0 ? "\nNo messages yet." : "",
   );
   const pieces = splitText(all, limits);
   const kept = pieces.slice(-maxReadPieces);
   const left = pieces.length - kept.length;
-  const notice = left === 0 ? [] : [plainMessage(styled(`(The beginning is left out: ${left} messages more.)`))];
+  const notice = left === 0 ? [] : [plainMessage(styled(`(${left} earlier messages omitted.)`))];
   return [...notice, ...kept.map((piece) => plainMessage(piece))];
 }
 
 /** Stops the turn, keeps the session. */
 export async function interruptSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
   const { sessionId, interrupted, agent } = await sessions.interrupt(id, signal);
-  return { ...say(interrupted ? `⏹ ${agent} was interrupted.` : `No turn of ${agent} was running.`), sessionId };
+  return { ...say(interrupted ? `⏹ Interrupted ${agent}.` : `${agent} is not running a turn.`), sessionId };
 }
 
 /** Ends the session; what was not committed in its worktree is kept. */
 export async function closeSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
   const { sessionId, agent, worktree } = await sessions.close(id, signal);
   const rescue = worktree?.rescue ?? null;
-  const kept = rescue === null ? "" : ` Uncommitted work is kept: ${rescue.files} files in ${rescue.ref}.`;
-  return { ...say(`■ ${agent} was closed. Writing to it resumes it.${kept}`), sessionId };
+  const kept =
+    rescue === null ? "" : ` Uncommitted work is saved as a backup commit: ${rescue.files} files in ${rescue.ref}.`;
+  return { ...say(`■ Closed ${agent}. Send a message to resume it.${kept}`), sessionId };
 }

@@ -20,23 +20,25 @@ export function statusMessage(
 /** One line on how a session stands. */
 export function activityWords(session: SessionSummary): string {
   const { activity, queuedPrompts, draft, agent, resetsAt, turnFailure } = session;
-  if (draft) return `✋ ${agent} has a prompt waiting: its terminal has unsent text. Send or delete it there`;
+  if (draft) return `✋ ${agent} has a queued prompt, but its terminal contains unsent text. Send or delete it there.`;
   switch (activity) {
     case "starting":
-      return `⏳ ${agent} starts`;
+      return `⏳ ${agent} is starting`;
     case "working":
-      return `⏳ ${agent} works${queuedPrompts > 0 ? `, ${queuedPrompts} waiting behind it` : ""}`;
+      return `⏳ ${agent} is working${queuedPrompts > 0 ? `, ${queuedPrompts} queued` : ""}`;
     case "needs_permission":
     case "needs_answer":
-      return `✋ ${agent} waits for your answer`;
+      return `✋ ${agent} is waiting for your answer`;
     case "needs_attention":
-      return `✋ ${agent} shows something in its terminal that needs you`;
+      return `✋ ${agent} needs your attention in its terminal`;
     case "needs_login":
-      return `🔑 ${agent} needs you to log in, in its terminal`;
+      return `🔑 ${agent} requires you to log in, in its terminal`;
     case "limited":
-      return `⛔ ${agent} has reached its limit${resetsAt === null ? "" : ` until ${resetsAt}`}`;
+      return `⛔ ${agent} is rate limited${resetsAt === null ? "" : ` until ${resetsAt}`}`;
     case "idle":
-      return turnFailure === null ? `✓ ${agent} is done` : `⚠ ${agent} gave no answer: ${plainLine(turnFailure, 300)}`;
+      return turnFailure === null
+        ? `✓ ${agent} is done`
+        : `⚠ ${agent} failed to answer: ${plainLine(turnFailure, 300)}`;
     case null:
       return endWords(session);
   }
@@ -122,7 +124,7 @@ export function questionMessage(permission: PendingPermission, context: Question
   const { kind } = permission;
   const hasButtons = kind === "question" ? simple !== null : kind !== "dialog" || dialogChoices(permission) !== null;
   const canHere = canAnswer && hasButtons;
-  const where = canHere ? "" : `\n\nAnswer it in the agent's terminal or at ${url}`;
+  const where = canHere ? "" : `\n\nAnswer it in the terminal or at ${url}`;
   const words = styled(...(simple === null ? wanted(permission, context) : asked(simple, context)), where);
   return plainMessage(words, { replyTo, buttons: canHere ? buttonsOf(permission, simple) : [] });
 }
@@ -180,7 +182,7 @@ function wanted({ kind, tool, input }: PendingPermission, { agent }: QuestionCon
           : readable(input);
   const text = plainWords(whole);
   const cut = text.length > maxInputLength;
-  const notice = `\n⚠️ Cut: ${text.length - maxInputLength} more characters. Look at all of it before you allow it.`;
+  const notice = `\n⚠️ Truncated: ${text.length - maxInputLength} more characters. Review all of it before you allow it.`;
   return [bold(head), "\n", inStyle("pre", shortened(text, maxInputLength)), cut ? notice : ""];
 }
 
