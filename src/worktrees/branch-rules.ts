@@ -19,14 +19,17 @@ export async function requireBranchName(git: Git, at: GitPlace, branch: string):
     ? await git.run(["check-ref-format", "--branch", branch], { at })
     : { exitCode: 1, stdout: Buffer.alloc(0) };
   if (exitCode === 0 && stdout.toString("utf8") === `${branch}\n`) return;
-  throw worktreeError("invalid_request", `${JSON.stringify(branch)} is no name for a branch. Choose another "branch".`);
+  throw worktreeError(
+    "invalid_request",
+    `${JSON.stringify(branch)} is not a valid branch name. Choose another "branch".`,
+  );
 }
 
 /** Where the worktree of a branch stands: beside the repository, named after the branch. @throws PosternError `invalid_request` */
 export function worktreePathOf(repositoryRoot: string, branch: string): string {
   const name = branch.replaceAll("/", "-");
   if (Buffer.byteLength(name) > maxFileNameBytes) {
-    throw worktreeError("invalid_request", "The name of the branch is too long for a directory. Choose a shorter one.");
+    throw worktreeError("invalid_request", "The branch name is too long for a directory name. Choose a shorter one.");
   }
   return join(dirname(repositoryRoot), name);
 }
@@ -48,7 +51,7 @@ export async function baseCommitOf(git: Git, { commonDir, checkout }: Repository
   if (commit !== null) return commit;
   throw worktreeError(
     "base_branch_not_found",
-    `There is no branch, remote branch, tag or commit ${JSON.stringify(base)} in this repository. Choose another "baseBranch".`,
+    `This repository has no branch, remote branch, tag or commit ${JSON.stringify(base)}. Choose another "baseBranch".`,
   );
 }
 
@@ -81,14 +84,14 @@ export async function requireNewBranch(git: Git, commonDir: string, branch: stri
 export function branchExists(branch: string) {
   return worktreeError(
     "branch_exists",
-    `The branch ${branch} (or one whose name collides with it) exists already. Choose a new name for "branch".`,
+    `The branch ${branch}, or one whose name collides with it, already exists. Choose another "branch".`,
   );
 }
 
 export function checkedOutElsewhere(branch: string) {
   return worktreeError(
     "branch_checked_out",
-    `The branch ${branch} is checked out in another place. Choose another name, or leave that branch there first.`,
+    `The branch ${branch} is checked out elsewhere. Choose another "branch", or switch branches there first.`,
   );
 }
 
@@ -107,7 +110,7 @@ export async function requireFreePath(path: string): Promise<void> {
 export function worktreeExists(path: string, cause?: unknown) {
   return worktreeError(
     "worktree_exists",
-    `${path} is taken: a worktree stands in a new directory beside its repository, named after its branch. Choose another name for "branch", or move what is there.`,
+    `${path} already exists, and the worktree would be created there. Choose another "branch", or move that directory.`,
     { cause },
   );
 }

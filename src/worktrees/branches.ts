@@ -39,7 +39,7 @@ export function createBranches(deps: BranchesDeps): (dir: string, caller: Caller
       };
     } catch (error) {
       if (!(error instanceof GitError)) throw error;
-      throw worktreeError("worktree_failed", `The branches of ${place.root} cannot be told: ${error.message}.`, {
+      throw worktreeError("worktree_failed", `Cannot list the branches of ${place.root}: ${error.message}.`, {
         cause: error,
       });
     }

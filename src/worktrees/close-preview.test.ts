@@ -39,7 +39,7 @@ test("a worktree that would stay says why, in the words of the close", async () 
   const { sessionId, dir } = await world.make("feat/b");
   await gitIn(dir, "init", "--quiet", "nested");
   const nested = await previewIn(world, sessionId);
-  expect(nested?.keepsBecause).toContain("a repository of its own in it, at nested");
+  expect(nested?.keepsBecause).toContain("another git repository at nested");
   expect((await world.worktrees.close(sessionId, { discard: false }))?.reason).toBe(nested?.keepsBecause);
   await world.git("worktree", "lock", "--reason", "mine", dir);
   const locked = await previewIn(world, sessionId);
@@ -52,7 +52,7 @@ test("what cannot be read would keep the worktree, and is no error", async () =>
   const { sessionId, dir } = await world.make("feat/c");
   await writeFile(join(world.repository, ".git", "worktrees", "feat-c", "index"), "nonsense");
   const preview = await previewIn(world, sessionId);
-  expect(preview).toMatchObject({ path: dir, keepsBecause: expect.stringContaining("could not be kept") });
+  expect(preview).toMatchObject({ path: dir, keepsBecause: expect.stringContaining("could not be backed up") });
   const closed = await world.worktrees.close(sessionId, { discard: false });
-  expect(closed).toMatchObject({ removed: false, reason: expect.stringContaining("could not be kept") });
+  expect(closed).toMatchObject({ removed: false, reason: expect.stringContaining("could not be backed up") });
 });

@@ -53,7 +53,7 @@ export function createClosePreview({
         const why = messageOf(error)
           .replace(/\p{Cc}+/gu, " ")
           .trim();
-        return { ...shown, complete: false, keepsBecause: `What is in it could not be kept: ${why}` };
+        return { ...shown, complete: false, keepsBecause: `Its contents could not be backed up: ${why}` };
       }
     });
   };

@@ -51,8 +51,8 @@ export async function closeWorktree(
       ...(rescueRef && { rescueRef, rescueCommit, rescueFiles }),
     });
   } catch (error) {
-    deps.log.warn({ path: record.path, error }, "a worktree stays because what is in it cannot be kept");
-    return stays(deps, closing, `What is in it could not be kept: ${plain(messageOf(error))}`);
+    deps.log.warn({ path: record.path, error }, "kept a worktree because its contents cannot be backed up");
+    return stays(deps, closing, `Its contents could not be backed up: ${plain(messageOf(error))}`);
   }
 }
 
@@ -69,19 +69,19 @@ export async function obstacleTo({
   if (gitDir === null || !known) {
     return present === null
       ? null
-      : "The repository does not know it any more, so git cannot say what is changed in it.";
+      : "The repository no longer lists this worktree, so git cannot tell what changed in it.";
   }
   if (present !== null && !isSameFolder(present, inode))
-    return "It is not the directory that was made for this session.";
-  if ((await readPointer(join(gitDir, "gitdir"))) !== join(path, ".git")) return "It was moved to another place.";
+    return "It is not the directory that was created for this session.";
+  if ((await readPointer(join(gitDir, "gitdir"))) !== join(path, ".git")) return "The worktree was moved.";
   const common = await readPointer(join(gitDir, "commondir"));
   if (common === null || resolve(gitDir, common) !== commonDir) {
-    return "Its entry in the repository was changed. Put it right with `git worktree repair` and close again.";
+    return "Its entry in the repository was changed. Run `git worktree repair`, then close again.";
   }
   const lock = await lockReason(gitDir);
   if (lock !== null)
-    return `It is locked${lock === "" ? "" : ` (${plain(lock)})`}. \`git worktree unlock\` it and close again.`;
-  if ((await findRepository(repository))?.commonDir !== commonDir) return "Its repository is not where it was.";
+    return `It is locked${lock === "" ? "" : ` (${plain(lock)})`}. Run \`git worktree unlock\`, then close again.`;
+  if ((await findRepository(repository))?.commonDir !== commonDir) return "Its repository was moved or removed.";
   return null;
 }
 
@@ -103,7 +103,7 @@ export async function finishRemoval(
     await deps.store.update(record, { state: "removing" });
     return outcome(shown, {
       removed: false,
-      reason: `What it held is safe, but it could not be removed entirely: ${plain(messageOf(error))}. Close again to go on.`,
+      reason: `Its contents are safe, but it could not be removed completely: ${plain(messageOf(error))}. Close again to retry.`,
     });
   }
   await deps.store.update(record, { state: "removed", closing: null, gitDir: null, inode: null });

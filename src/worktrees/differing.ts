@@ -86,7 +86,7 @@ async function fillIndex(
     await rm(join(at.gitDir, "index"));
   }
   await git.must(["read-tree", ...(head === null ? ["--empty"] : ["--reset", head])], { at });
-  if (!(await refresh(git, at))) throw new Error("git made an index that it cannot read.");
+  if (!(await refresh(git, at))) throw new Error("git wrote an index that it cannot read.");
 }
 
 /** Compares files whose times have changed. @returns false when the index is broken */

@@ -32,7 +32,7 @@ test.skipIf(!mayMount())(
     await writeFile(filler(disk), Buffer.alloc(800 * 1024));
     const wanted = { sessionId: newUuid(), dir: repository, baseBranch: "main", branch: "b" };
     const making = world.worktrees.make(wanted, async () => true);
-    await expect(making).rejects.toThrow(/Cannot make the worktree.*Nothing of it was left/s);
+    await expect(making).rejects.toThrow(/Cannot create the worktree.*Everything was rolled back/s);
     expect(existsSync(join(disk, "b"))).toBe(false);
     await rm(filler(disk));
     expect(await gitIn(repository, "branch", "--list", "b")).toBe("");

@@ -62,7 +62,7 @@ export function gitUntil(
   const leftMs = (): number => until - clock.now();
   async function run(args: Parameters<Git["run"]>[0], options: Parameters<Git["run"]>[1]): ReturnType<Git["run"]> {
     const timeoutMs = Math.min(leftMs(), options.timeoutMs ?? withinMs);
-    if (timeoutMs <= 0) return { exitCode: null, stdout: Buffer.alloc(0), stderr: "There is no time left." };
+    if (timeoutMs <= 0) return { exitCode: null, stdout: Buffer.alloc(0), stderr: "Timed out." };
     return git.run(args, { ...options, timeoutMs });
   }
   return {
@@ -144,7 +144,7 @@ export async function hashFiles(
     maxOutputBytes: maxListBytes,
   });
   const oids = out.toString("latin1").trimEnd().split("\n");
-  if (oids.length !== paths.length) throw new Error("git hash-object did not answer for every file.");
+  if (oids.length !== paths.length) throw new Error("git hash-object did not return an id for every file.");
   return oids;
 }
 

@@ -43,7 +43,7 @@ test("git runs nothing that a repository names, and nothing in the repository ch
   );
   expect(ofWorktree.files[0]?.path).toBe(".gitattributes");
   expect(linesOf(ofRepository)).toEqual(expect.arrayContaining(["modified +1 -1 README.md", "untracked +1 -0 new.c"]));
-  expect(preview?.keepsBecause).toContain("repository of its own");
+  expect(preview?.keepsBecause).toContain("another git repository");
   expect(await marks()).toEqual([]);
   expect(await contentsOf(join(world.repository, ".git"))).toEqual(before);
   // The traps work: git as everybody runs it falls into them.

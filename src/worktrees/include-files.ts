@@ -81,7 +81,7 @@ export async function copyIncluded(
 function tooLarge() {
   return worktreeError(
     "too_large",
-    `The checkout's ${includeFile} names more than ${maxFiles} ignored files, or more than 100 MB of them. Name fewer.`,
+    `${includeFile} matches more than ${maxFiles} ignored files, or more than 100 MB. Narrow its patterns.`,
   );
 }
 

@@ -51,7 +51,7 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
   if (place !== null) return place;
   throw worktreeError(
     "not_a_git_repository",
-    `${dir} lies in no git repository. Leave "worktree" out, or name another.`,
+    `${dir} is not in a git repository. Leave "worktree" out, or choose another directory.`,
   );
 }
 
@@ -109,7 +109,7 @@ export async function makeWorktree(
     made.record = await fill(deps, record, { at, commit: baseCommit, onRecord: (now) => void (made.record = now) });
     held.requireSame();
     if ((await folderWithin(path, record.subFolder)) === null) {
-      throw worktreeError("dir_not_found", `There is no directory ${record.subFolder} in ${baseBranch}.`);
+      throw worktreeError("dir_not_found", `${baseBranch} has no directory ${record.subFolder}.`);
     }
     const included = include === null ? [] : await copyIncluded(include.request, include.names);
     await deps.onStep("included");
@@ -207,7 +207,7 @@ export async function undoCreation(
     }
     await store.delete(worktreeId);
   } catch (error) {
-    log.error({ path, error }, "cannot undo a worktree; trying again at the next start");
+    log.error({ path, error }, "cannot undo the creation of a worktree; trying again at the next start");
   }
 }
 
@@ -219,19 +219,22 @@ export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord
   const { git, store } = deps;
   const { commonDir, branch, path, repository, sessionId } = removed;
   if ((await findRepository(repository))?.commonDir !== commonDir) {
-    throw worktreeError("not_a_git_repository", `The repository ${repository} of session ${sessionId} is gone.`);
+    throw worktreeError(
+      "not_a_git_repository",
+      `The repository ${repository} of session ${sessionId} no longer exists.`,
+    );
   }
   const commit = await branchCommit(git, commonDir, branch);
   if (commit === null) {
     throw worktreeError(
       "branch_not_found",
-      `The branch ${branch} of session ${sessionId} is gone; its worktree cannot be made anew.`,
+      `Cannot recreate the worktree of session ${sessionId}: its branch ${branch} no longer exists.`,
     );
   }
   if (await isCheckedOut(git, commonDir, branch)) throw checkedOutElsewhere(branch);
   await requireFreePath(path);
   const include = await toInclude(deps, await requireRepository(repository), path).catch((error: unknown) => {
-    deps.log.warn({ path, error }, "cannot include files in a worktree that is made anew");
+    deps.log.warn({ path, error }, "cannot copy included files to a recreated worktree");
     return null;
   });
   const state = { state: "recreating", gitDir: null, inode: null, included: include?.names ?? [] } as const;
@@ -257,7 +260,7 @@ export async function undoRemaking({ store, log }: WorktreeDeps, record: Worktre
     await removeGitDir(record);
     await store.update(record, { state: "removed", gitDir: null, inode: null });
   } catch (error) {
-    log.error({ path: record.path, error }, "cannot undo a worktree; trying again at the next start");
+    log.error({ path: record.path, error }, "cannot undo the creation of a worktree; trying again at the next start");
   }
 }
 
@@ -273,7 +276,7 @@ async function taking(path: string, update: Promise<WorktreeRecord>): Promise<Wo
 function explained(error: unknown, path: string, named = (text: string): string => text): unknown {
   if (isPosternError(error)) return error;
   if (isErrno(error, "EEXIST")) return worktreeExists(path, error);
-  return failed(`Cannot make the worktree ${path}: ${named(messageOf(error))}. Nothing of it was left.`, error);
+  return failed(`Cannot create the worktree ${path}: ${named(messageOf(error))}. Everything was rolled back.`, error);
 }
 
 function failed(message: string, cause: unknown): PosternError {

@@ -154,7 +154,7 @@ function conflict({ path }: WorktreeRecord, names: readonly TreeName[]) {
   const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : "";
   return worktreeError(
     "worktree_conflict",
-    `Files in ${path} were changed since${shown.length === 0 ? "" : ": "}${shown.join(", ")}${more}. Nothing was restored. Commit or move them, or restore with force to overwrite them.`,
+    `Files in ${path} have changed since${shown.length === 0 ? "" : ": "}${shown.join(", ")}${more}. Nothing was restored. Commit or move them, or restore with force to overwrite them.`,
     { details: { files: shown } },
   );
 }

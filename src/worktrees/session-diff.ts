@@ -58,7 +58,7 @@ export function createSessionDiff({ workshop, clock, gate }: SessionDiffDeps): (
         return { root, base: { name: base.name, commit: base.commit ?? "" }, files: [...files], truncated };
       } catch (error) {
         if (!(error instanceof GitError)) throw error;
-        throw worktreeError("worktree_failed", `The changes cannot be told: ${plain(error.message)}.`, {
+        throw worktreeError("worktree_failed", `Cannot compare the changes: ${plain(error.message)}.`, {
           cause: error,
         });
       }
@@ -92,17 +92,14 @@ async function compared({ git, workshop, sides, of }: Comparing): Promise<Compar
 
 async function inRepository(git: Git, { dir, visibleAmong }: DiffOf): Promise<Sides> {
   const place = await findRepository(dir);
-  if (place === null) throw worktreeError("not_a_git_repository", `${dir} lies in no git repository.`);
+  if (place === null) throw worktreeError("not_a_git_repository", `${dir} is not in a git repository.`);
   const { commonDir, checkout } = place;
-  if (checkout === null) throw worktreeError("not_a_git_repository", `${place.root} is a repository without files.`);
+  if (checkout === null) throw worktreeError("not_a_git_repository", `${place.root} is a bare repository.`);
   const { root, gitDir } = checkout;
   // A `.git` file may point to a repository anywhere; one that points back to a linked worktree is believed.
   const apart = gitDir === commonDir && !gitDir.startsWith(`${root}/`);
   if (apart && !(await visibleAmong([commonDir])).has(commonDir)) {
-    throw worktreeError(
-      "dir_not_allowed",
-      `The repository of ${dir} lies at ${commonDir}, which the caller may not use.`,
-    );
+    throw worktreeError("dir_not_allowed", `The repository of ${dir} is at ${commonDir}, which the caller cannot use.`);
   }
   const head = await commitOf(git, { gitDir, commonDir }, "HEAD");
   const other = { kind: "work tree", path: root, gitDir, head } as const;
@@ -112,12 +109,12 @@ async function inRepository(git: Git, { dir, visibleAmong }: DiffOf): Promise<Si
 async function ofWorktree(git: Git, record: WorktreeRecord): Promise<Sides> {
   const { commonDir, path, repository, branch, baseBranch } = record;
   if ((await findRepository(repository))?.commonDir !== commonDir) {
-    throw worktreeError("not_a_git_repository", `The repository ${repository} is gone, or not where it was.`);
+    throw worktreeError("not_a_git_repository", `The repository ${repository} was moved or removed.`);
   }
   const standing = await standingSide(git, record);
   const tip = standing === null ? await branchCommit(git, commonDir, branch) : standing.head;
   if (standing === null && tip === null) {
-    throw worktreeError("branch_not_found", `The worktree is removed, and its branch ${branch} is gone.`);
+    throw worktreeError("branch_not_found", `The worktree was removed, and its branch ${branch} no longer exists.`);
   }
   const commit = await mergeBase(git, record, tip);
   const other = standing ?? { kind: "commit" as const, commit: tip ?? "" };

@@ -63,7 +63,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot |
     const where = nested === "." ? "its root" : shownName(nested);
     return {
       kind: "kept",
-      reason: `There is a repository of its own in it, at ${where}. Move it away and close again.`,
+      reason: `It contains another git repository at ${where}. Move it away, then close again.`,
     };
   }
   const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder, raw: true });
@@ -74,7 +74,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot |
   if (stray !== null) {
     return {
       kind: "kept",
-      reason: `The submodule at ${shownName(stray)} holds files. Move them away and close again.`,
+      reason: `The submodule at ${shownName(stray)} contains files. Move them away, then close again.`,
     };
   }
   const { kept, ignored } = await divide(request, { at, entries: walk.entries, tracked: [head, staged] });

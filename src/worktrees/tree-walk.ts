@@ -68,7 +68,7 @@ export async function walkTree(root: string, mostEntries: number = maxEntries): 
       entries.push(...(await Promise.all(files.slice(at, at + readsAtOnce).map((name) => entryAt(root, name)))));
     }
     if (entries.length + folders.length > mostEntries) {
-      throw new TreeTooLarge(`It holds more than ${mostEntries} files.`);
+      throw new TreeTooLarge(`The worktree contains more than ${mostEntries} files.`);
     }
   }
   return { entries, repositories };

@@ -71,7 +71,7 @@ export async function registerWorktree(
   const pointer = await readPointer(join(at.path, ".git"));
   // Git looks the names up for what it writes here.
   if (gitDir === null || pointer === null || resolve(path, pointer.replace(/^gitdir: /, "")) !== gitDir) {
-    throw new Error("git made no worktree, or the repository was replaced.");
+    throw new Error("git created no worktree, or the repository was replaced.");
   }
   return gitDir;
 }
@@ -232,8 +232,5 @@ function holdOrNull(path: string): HeldFolder | null {
 }
 
 export function replaced(path: string): PosternError {
-  return worktreeError(
-    "dir_not_allowed",
-    `${path} is no longer the directory that was checked: it, or a folder above it, was replaced.`,
-  );
+  return worktreeError("dir_not_allowed", `${path} changed during the check: it, or a folder above it, was replaced.`);
 }

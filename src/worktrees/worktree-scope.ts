@@ -33,10 +33,10 @@ export function countWorktrees(
     const { dir, counted, place } = await worktrees.countedAs(given);
     if (place === "elsewhere" || place === "replaced") return resolveAllowedDir(given, wanted);
     if (!(await isVisibleDir(counted, wanted))) {
-      throw worktreeError("dir_not_allowed", `${given} belongs to a repository that the caller may not use.`);
+      throw worktreeError("dir_not_allowed", `${given} belongs to a repository that the caller cannot use.`);
     }
     if (place === "standing" && !(await isDirectory(dir))) {
-      throw worktreeError("dir_not_found", `There is no directory ${given}, or it cannot be entered.`);
+      throw worktreeError("dir_not_found", `Directory not found, or not accessible: ${given}.`);
     }
     return { dir, trusted: await isTrusted(counted, wanted) };
   }

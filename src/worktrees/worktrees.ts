@@ -135,7 +135,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     const rescue = await readRescue(deps, record);
     if (rescue !== null) return rescue;
     if (record.rescueRef !== null) await store.update(record, { rescueRef: null, rescueCommit: null });
-    throw worktreeError("rescue_not_found", `Session ${record.sessionId} has no rescue.`);
+    throw worktreeError("rescue_not_found", `Session ${record.sessionId} has no backup commit.`);
   }
 
   /** Of a session that did not come to be. What is in it all the same is kept, as at a close. */
@@ -151,7 +151,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     else if (state === "ready" && !(await exists(record.sessionId))) await withdraw(record);
     else if (state !== "ready") await finished(record);
     else return;
-    log.info({ path, state }, "finished or undid what was left of a worktree");
+    log.info({ path, state }, "finished or rolled back an interrupted worktree change");
   }
 
   return {
@@ -163,7 +163,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
           if (await mayUse(dir)) continue;
           throw worktreeError(
             "dir_not_allowed",
-            `The repository of ${wanted.dir} lies at ${place.root}, which the caller may not use.`,
+            `The repository of ${wanted.dir} is at ${place.root}, which the caller cannot use.`,
           );
         }
         await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
@@ -180,7 +180,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const record = await store.ofSession(sessionId);
       if (record === null) return;
       await change(record, withdraw).catch((error: unknown) =>
-        log.error({ path: record.path, error }, "cannot take a worktree back; its session has it until it is closed"),
+        log.error({ path: record.path, error }, "cannot remove the worktree of a session that did not start"),
       );
     },
 
@@ -209,7 +209,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
       throw worktreeError(
         "session_busy",
-        `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Go on with that session, or ask for a worktree of your own.`,
+        `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Continue that session, or request a separate worktree.`,
       );
     },
 
@@ -256,7 +256,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
       for (const record of await store.list(["creating", "recreating", "ready", "closing", "removing"])) {
         await reconcileOne(record, sessionExists).catch((error: unknown) =>
-          log.error({ path: record.path, error }, "cannot finish or undo what was left of a worktree"),
+          log.error({ path: record.path, error }, "cannot finish or roll back an interrupted worktree change"),
         );
       }
     },
@@ -274,7 +274,7 @@ async function requireThere(dir: string, gone: WorktreeRecord | undefined): Prom
   if (gone === undefined || (await inodeOf(dir)) !== null) return;
   throw worktreeError(
     "dir_not_found",
-    `${dir} was the worktree of session ${gone.sessionId} and is removed. Go on with that session, or name another directory.`,
+    `${dir} was the worktree of session ${gone.sessionId} and was removed. Continue that session, or choose another directory.`,
   );
 }
 
@@ -282,7 +282,7 @@ async function requireThere(dir: string, gone: WorktreeRecord | undefined): Prom
 function unfinished({ path }: WorktreeRecord): Error {
   return worktreeError(
     "worktree_failed",
-    `What is left of the worktree ${path} cannot be removed, so it cannot be made anew. Remove it, then go on.`,
+    `Cannot recreate the worktree ${path}: its old files cannot be removed. Remove them, then try again.`,
   );
 }
 
