@@ -22,7 +22,7 @@ async function gatewayWith(telegram: object, env: Readonly<Record<string, string
 test("a gateway starts and works when Telegram cannot be reached, and does not log the token", async () => {
   const { lines, status } = await gatewayWith({ allowedUserIds: [1], apiRoot }, { POSTERN_TELEGRAM_TOKEN: token });
   expect(status).toBe(200);
-  await expect.poll(() => lines.join("\n"), { timeout: 10_000 }).toContain("the chat program cannot be reached");
+  await expect.poll(() => lines.join("\n"), { timeout: 10_000 }).toContain("chat service unreachable");
   expect(lines.join("\n")).not.toContain("not-a-token");
 });
 

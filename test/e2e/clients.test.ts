@@ -58,7 +58,7 @@ describe.for([
   test("says the code of an error, and ends with one", async () => {
     const { code, stderr } = await run([program, file, join(used.world.root, "nowhere"), "hello"], { typed: "" });
     expect(code).not.toBe(0);
-    expect(stderr).toContain("dir_not_found: There is no directory");
+    expect(stderr).toContain("dir_not_found: Directory not found");
   });
 
   test("is short, and the documentation shows it as it is", async () => {

@@ -42,7 +42,7 @@ test("a chat message starts a session, a button allows its permission, the answe
   const first = await serveWorld(world, apiToken);
   bot.write(stranger, `/ask run touch ${file}`);
   bot.write(me, `/folder ${world.repository}`);
-  await shown(bot, says("New sessions of this chat start in"));
+  await shown(bot, says("New sessions in this chat start in"));
 
   bot.write(me, "/agent");
   bot.press(me, await shown(bot, asks("Which agent")), "scripted");
@@ -53,7 +53,7 @@ test("a chat message starts a session, a button allows its permission, the answe
   expect(question).toMatchObject({ replyTo: prompt, buttons: [{ text: "✅ Allow" }, { text: "❌ Deny" }] });
   expect(existsSync(file)).toBe(false);
   // Changes come after new messages: what was said before it is known to have arrived, and will not be repeated.
-  await shown(bot, says("waits for your answer"));
+  await shown(bot, says("is waiting for your answer"));
 
   // What is sent while no gateway is running waits, at Telegram; what was taken in and not dealt with waits in the store.
   await first.server.end("SIGKILL");
