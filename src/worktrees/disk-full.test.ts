@@ -49,7 +49,11 @@ test.skipIf(!mayMount())(
     await writeFile(join(dir, "work"), work);
     await fillUp(disk);
     const stays = await world.worktrees.close(sessionId, { discard: false });
-    expect(stays).toMatchObject({ removed: false, reason: expect.stringContaining("could not be kept"), rescue: null });
+    expect(stays).toMatchObject({
+      removed: false,
+      reason: expect.stringContaining("could not be backed up"),
+      rescue: null,
+    });
     expect(await readFile(join(dir, "work"))).toEqual(work);
     await rm(filler(disk));
     expect(await world.worktrees.close(sessionId, { discard: false })).toMatchObject({
