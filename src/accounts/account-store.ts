@@ -5,7 +5,7 @@ import { PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
-import { scopes as allScopes, type Scope, scopeSchema, scopes } from "../wire/access.ts";
+import { scopes as allScopes, type Scope, scopeSchema } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";
 
 /** Somebody who may sign in. */
@@ -101,7 +101,7 @@ export function createAccountStore(deps: {
         account_id: newUuid(),
         name,
         is_owner: 0,
-        scopes: JSON.stringify(scopes.filter((scope) => scope !== "admin" && wanted.includes(scope))),
+        scopes: JSON.stringify(allScopes.filter((scope) => scope !== "admin" && wanted.includes(scope))),
         created_at: clock.now(),
       };
       const { numInsertedOrUpdatedRows } = await db

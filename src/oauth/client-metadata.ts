@@ -44,13 +44,13 @@ export function applyClientRules(metadata: Record<string, unknown>): string | nu
   for (const field of Object.keys(metadata)) if (!keptFields.has(field)) delete metadata[field];
   // For all: http to this machine on any port, https, and schemes of an app's own (RFC 8252); never http to another host.
   metadata["application_type"] = "native";
-  metadata["grant_types"] = known(metadata["grant_types"], grantTypes);
+  metadata["grant_types"] = supported(metadata["grant_types"], grantTypes);
   const redirects = listOf(metadata["redirect_uris"]);
   const isDevice = listOf(metadata["grant_types"]).includes(deviceGrant);
   metadata["response_types"] =
-    redirects.length === 0 && isDevice ? [] : known(metadata["response_types"], ["code"] as const);
+    redirects.length === 0 && isDevice ? [] : supported(metadata["response_types"], ["code"] as const);
   if (typeof metadata["scope"] === "string") {
-    const scopes = known(metadata["scope"].split(" "), appScopes);
+    const scopes = supported(metadata["scope"].split(" "), appScopes);
     metadata["scope"] = scopes.length === 0 ? undefined : scopes.join(" ");
   }
   if (redirects.length > maxRedirects) return `redirect_uris must have at most ${maxRedirects} members`;
@@ -91,7 +91,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** What stays when it is no list is for the library to refuse. */
-function known(value: unknown, ours: readonly string[]): unknown[] {
+function supported(value: unknown, ours: readonly string[]): unknown[] {
   return listOf(value).filter((item) => typeof item === "string" && ours.includes(item));
 }
 

@@ -139,7 +139,7 @@ export async function hashFiles(
   if (paths.length === 0) return [];
   const out = await git.must([...durable, "hash-object", ...(write ? ["-w"] : []), "--no-filters", "--stdin-paths"], {
     at,
-    input: Buffer.from(paths.map((path) => `${quoted(path)}\n`).join(""), "latin1"),
+    input: Buffer.from(paths.map((path) => `${quotedPath(path)}\n`).join(""), "latin1"),
     timeoutMs: longMs,
     maxOutputBytes: maxListBytes,
   });
@@ -149,7 +149,7 @@ export async function hashFiles(
 }
 
 /** As git takes a path on one line whatever is in it. */
-function quoted(path: TreeName): string {
+function quotedPath(path: TreeName): string {
   const escaped = path.replace(/[^\w./-]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
   return `"${escaped}"`;
 }
