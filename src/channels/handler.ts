@@ -9,7 +9,8 @@ import type { Deliveries } from "./deliveries.ts";
 import type { ChatDeps } from "./ports.ts";
 import { press } from "./presses.ts";
 import type { Reports } from "./reports.ts";
-import { type Dealing, type Outcome, type Sessions, say } from "./session-actions.ts";
+import { type Dealing, type Outcome, say } from "./session-actions.ts";
+import type { Sessions } from "./sessions.ts";
 import { plainWords, shortened } from "./styled.ts";
 
 /** Deals with what came from chats: in each chat in order, presses of buttons beside the messages. */

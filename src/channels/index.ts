@@ -5,7 +5,7 @@ import { createHandler } from "./handler.ts";
 import { createIntake } from "./intake.ts";
 import type { ChatDeps } from "./ports.ts";
 import { createReports } from "./reports.ts";
-import { createSessions } from "./session-actions.ts";
+import { createSessions } from "./sessions.ts";
 
 export type { ChatDeps } from "./ports.ts";
 export { createTelegram, type TelegramOptions } from "./telegram/telegram.ts";

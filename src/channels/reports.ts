@@ -7,8 +7,8 @@ import type { Turn } from "../wire/turn.ts";
 import type { Deliveries } from "./deliveries.ts";
 import { turnMessages } from "./markdown.ts";
 import type { ChatDeps } from "./ports.ts";
-import type { Sessions } from "./session-actions.ts";
 import { activityWords, isAtRest, questionMessage, settledQuestion, statusMessage } from "./session-messages.ts";
+import type { Sessions } from "./sessions.ts";
 import { plainMessage, styled } from "./styled.ts";
 
 /** Reports to chats what becomes of their sessions: turns that ended, questions, how they stand. */

@@ -1,76 +1,15 @@
 import { z } from "zod";
-import { requireScope } from "../accounts/index.ts";
 import type { ChatUpdate, ChatWork } from "../chats/index.ts";
-import { PosternError } from "../core/errors.ts";
 import { sha256 } from "../core/ids.ts";
-import {
-  type AnswerPermissionInput,
-  type AskInput,
-  type AskOutput,
-  answerPermissionOutputSchema,
-  askInputSchema,
-  askOutputSchema,
-  type CloseOutput,
-  closeOutputSchema,
-  type InterruptOutput,
-  interruptOutputSchema,
-  type ListAgentsOutput,
-  listAgentsOutputSchema,
-  type ReadInput,
-  type ReadOutput,
-  readOutputSchema,
-  type SessionSummary,
-} from "../wire/coding.ts";
-import { type ListInput, type ListOutput, listOutputSchema } from "../wire/session-lists.ts";
+import { askInputSchema, type ReadOutput, type SessionSummary } from "../wire/coding.ts";
 import type { Button, Incoming, MessageBody } from "./channel.ts";
 import type { Deliveries } from "./deliveries.ts";
 import { fromMarkdown, splitText } from "./markdown.ts";
 import type { ChatDeps } from "./ports.ts";
 import type { Reports } from "./reports.ts";
 import { activityWords } from "./session-messages.ts";
+import type { Sessions } from "./sessions.ts";
 import { bold, code, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
-
-/** The tools that chats use, by the one table: with its scopes, its schemas and its errors. */
-export interface Sessions {
-  ask(input: AskInput, signal: AbortSignal): Promise<AskOutput>;
-  read(input: ReadInput, signal: AbortSignal): Promise<ReadOutput>;
-  list(input: ListInput, signal: AbortSignal): Promise<ListOutput>;
-  close(sessionId: string, signal: AbortSignal): Promise<CloseOutput>;
-  interrupt(sessionId: string, signal: AbortSignal): Promise<InterruptOutput>;
-  answer(input: AnswerPermissionInput, signal: AbortSignal): Promise<unknown>;
-  agents(signal: AbortSignal): Promise<ListAgentsOutput>;
-  /** Whether permissions can be answered from a chat. */
-  canAnswer(): Promise<boolean>;
-}
-
-export function createSessions({ tools, principal }: Pick<ChatDeps, "tools" | "principal">): Sessions {
-  async function call<T>(
-    { name, output }: { readonly name: string; readonly output: z.ZodType<T> },
-    input: unknown,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const tool = tools.find((row) => row.name === name);
-    if (tool === undefined) throw new PosternError("internal_error", `Tool ${name} does not exist.`);
-    const caller = await principal();
-    requireScope(caller, tool.scope);
-    const parsed = tool.input.safeParse(input);
-    if (!parsed.success) throw new PosternError("invalid_request", `Invalid input: ${parsed.error.message}`);
-    return output.parse(await tool.run(parsed.data, caller, signal));
-  }
-  return {
-    ask: (input, signal) => call({ name: "coding_ask", output: askOutputSchema }, input, signal),
-    read: (input, signal) => call({ name: "coding_read_session", output: readOutputSchema }, input, signal),
-    list: (input, signal) => call({ name: "coding_list_sessions", output: listOutputSchema }, input, signal),
-    close: (sessionId, signal) =>
-      call({ name: "coding_close_session", output: closeOutputSchema }, { sessionId }, signal),
-    interrupt: (sessionId, signal) =>
-      call({ name: "coding_interrupt", output: interruptOutputSchema }, { sessionId }, signal),
-    answer: (input, signal) =>
-      call({ name: "coding_answer_permission", output: answerPermissionOutputSchema }, input, signal),
-    agents: (signal) => call({ name: "coding_list_agents", output: listAgentsOutputSchema }, {}, signal),
-    canAnswer: async () => (await principal()).scopes.has("coding:drive"),
-  };
-}
 
 /** What commands, texts and presses are dealt with by. */
 export interface Dealing {

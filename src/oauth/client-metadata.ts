@@ -2,9 +2,11 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import { appScopes } from "../wire/access.ts";
-import type { ClientMetadata } from "./client-store.ts";
 import type { FetchDocument } from "./ports.ts";
 import { payloadSchema } from "./record-store.ts";
+
+/** Metadata of a client, by the names of RFC 7591. */
+export type ClientMetadata = Readonly<Record<string, unknown>>;
 
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 export const grantTypes = ["authorization_code", "refresh_token", deviceGrant] as const;

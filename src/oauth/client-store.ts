@@ -8,12 +8,9 @@ import { type Log, silentLog } from "../core/log.ts";
 import { compiledLookup } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { AddClientInput, ClientOrigin, OAuthClient } from "../wire/oauth.ts";
-import { deviceGrant } from "./client-metadata.ts";
+import { type ClientMetadata, deviceGrant } from "./client-metadata.ts";
 import type { OAuth } from "./oauth.ts";
 import type { SecretBox } from "./ports.ts";
-
-/** Metadata of a client, by the names of RFC 7591. */
-export type ClientMetadata = Readonly<Record<string, unknown>>;
 
 /** SQL of the clients. */
 export interface ClientStore {

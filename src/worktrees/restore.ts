@@ -5,9 +5,8 @@ import { createGitScratch, type GitScratch } from "../platform/git-scratch.ts";
 import { commitOf, hashFiles, readTree, type TreeEntries, type TreeEntry } from "./git-workshop.ts";
 import { checkoutOf, same } from "./snapshot.ts";
 import { bytesOf, shownName, type TreeName, toName } from "./tree-walk.ts";
-import { type WorktreeDeps, worktreeError } from "./worktree-deps.ts";
+import { type VisibleFiles, type WorktreeDeps, worktreeError } from "./worktree-deps.ts";
 import { removeTree } from "./worktree-files.ts";
-import type { VisibleFiles } from "./worktree-scope.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
 /** A path that a rescue changes, seen from where its branch stood. */

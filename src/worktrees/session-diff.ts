@@ -9,9 +9,8 @@ import { baseCommitOf, branchCommit } from "./branch-rules.ts";
 import { type Comparison, compare, type OtherSide } from "./compare.ts";
 import { commitOf, type DeadlineGit, type GitWorkshop, gitUntil } from "./git-workshop.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";
-import { worktreeError } from "./worktree-deps.ts";
+import { visibleFiles, worktreeError } from "./worktree-deps.ts";
 import { inodeOf, isSameFolder } from "./worktree-files.ts";
-import { visibleFiles } from "./worktree-scope.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
 /** What is compared for a session. */

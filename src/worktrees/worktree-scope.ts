@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import { hasCode, isErrno } from "../core/errors.ts";
 import { findRepository } from "../platform/git-repository.ts";
 import type { FolderScope } from "../wire/access.ts";
-import type { AllowedDir, Caller, IsVisibleDir, ResolveAllowedDir, VisibleAmong } from "../wire/caller.ts";
+import type { AllowedDir, Caller, IsVisibleDir, ResolveAllowedDir } from "../wire/caller.ts";
 import { worktreeError } from "./worktree-deps.ts";
 import type { Worktrees } from "./worktrees.ts";
 
@@ -96,24 +96,4 @@ export async function sessionPlaceOf(worktrees: Pick<Worktrees, "countedAs">, di
   // Both end with the same folders below their roots.
   const worktree = real.slice(0, real.length - (counted.length - repository.length));
   return { dir: counted, repository, worktree };
-}
-
-/** Those of some paths in a repository, each from its root, whose folders the caller can see. */
-export type VisibleFiles = <T extends string>(paths: readonly T[], shown: (path: T) => string) => Promise<readonly T[]>;
-
-/** The rule for every list of files of a session. @param root as which the paths' root counts: for a worktree, its repository */
-export function visibleFiles(
-  root: string,
-  visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>,
-): VisibleFiles {
-  return async (paths, shown) => {
-    const dirs = paths.map((path) => join(root, shown(path), ".."));
-    const visible = await visibleAmong([...new Set(dirs)]);
-    return paths.filter((_, index) => visible.has(dirs[index] ?? ""));
-  };
-}
-
-/** Whose files a caller can see. */
-export function filesRule({ folders }: Caller): Parameters<VisibleAmong>[1] {
-  return { scope: "files", within: folders };
 }
