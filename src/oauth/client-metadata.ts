@@ -71,11 +71,12 @@ function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record
 /** Those of RFC 3986 but the `#` of a fragment (RFC 6749 section 3.1.2). */
 const uriCharacters = /^[\w\-.~:/?[\]@!$&'()*+,;=%]+$/;
 
+/** Every message begins with `redirect_uris`: by that the library chooses `invalid_redirect_uri` over `invalid_client_metadata`. */
 function redirectFault(uri: unknown): string | null {
   // The parser of URLs drops control characters and takes a backslash for a slash, so what it accepts is not yet what a browser is sent to.
   const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && uriCharacters.test(uri);
   const url = isPlain ? URL.parse(uri) : null;
-  if (!isPlain || url === null) return "each of the redirect_uris must be a valid URI of at most 2000 ASCII characters";
+  if (!isPlain || url === null) return "redirect_uris must contain only valid URIs of at most 2000 ASCII characters";
   // It also reads 127.1 and https:///host as other addresses than they are written.
   const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
   if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
