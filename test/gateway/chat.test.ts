@@ -45,8 +45,8 @@ test("a chat message starts a session, a button allows its permission, the answe
   await shown(bot, says("New sessions in this chat start in"));
 
   bot.write(me, "/agent");
-  bot.press(me, await shown(bot, asks("Which agent")), "scripted");
-  await shown(bot, says("are of scripted"));
+  bot.press(me, await shown(bot, asks("Choose the agent")), "scripted");
+  await shown(bot, says("use scripted"));
 
   const prompt = bot.write(me, "/ask write from-chat.txt with by leave");
   const question = await shown(bot, asks("from-chat.txt"));
