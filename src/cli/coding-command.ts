@@ -144,7 +144,8 @@ function worktreeText({ sessionId, worktree }: CloseOutput): string {
   if (removed && ignoredLost.count > 0) {
     const shown = ignoredLost.first20.slice(0, 5).join(", ");
     const more = ignoredLost.count > 5 ? ", …" : "";
-    lines.push(`${ignoredLost.count} ignored files (${ignoredLost.bytes} bytes) were deleted with it: ${shown}${more}`);
+    const files = count(ignoredLost.count, "ignored file");
+    lines.push(`Deleted with it: ${files} (${ignoredLost.bytes} bytes): ${shown}${more}`);
   }
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }

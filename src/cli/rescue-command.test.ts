@@ -97,7 +97,7 @@ test("close says what became of the worktree", async () => {
       "Closed 0b0c.",
       "Removed the worktree /srv/feat-a and kept its branch feat/a.",
       "2 changed files were saved as refs/postern/rescue/0b0c. To restore: `postern rescue restore 0b0c`",
-      "7 ignored files (70 bytes) were deleted with it: 1, 2, 3, 4, 5, …",
+      "Deleted with it: 7 ignored files (70 bytes): 1, 2, 3, 4, 5, …",
       "",
     ].join("\n"),
   );
