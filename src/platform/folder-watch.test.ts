@@ -49,6 +49,16 @@ test("a folder that is not there yet is waited for, however many above it are mi
   await expect.poll(() => changed.has(path), patience).toBe(true);
 });
 
+test("no folder is missed while its parents are being created, and those that came make room for others", async () => {
+  const { root, watch, changed } = await watchFolders();
+  for (let round = 0; round < 200; round += 1) {
+    const folder = join(root, `${round}`, "one/two/three");
+    watch.add(folder);
+    await mkdir(folder, { recursive: true });
+    await expect.poll(() => changed.has(folder), { timeout: 5_000, interval: 1 }).toBe(true);
+  }
+});
+
 test("a folder that another one took the place of is watched on", async () => {
   const { root, watch, changed } = await watchFolders();
   const [folder, path] = [join(root, "project"), join(root, "project/a.jsonl")];

@@ -1,5 +1,5 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
@@ -68,21 +68,22 @@ export function createFolderWatch({
   }
 
   function onEvent(folder: string, name: string | null): void {
-    const here = [...(awaited.get(folder) ?? [])];
-    for (const one of here) if (name === null || basename(one) === name) appeared(one);
-    if (name === null) return onChange(folder);
-    const path = join(folder, name);
-    // Another folder may have replaced the one that is watched.
-    if (watchers.has(path)) {
+    const path = name === null ? folder : join(folder, name);
+    // Another folder may have replaced the one that is watched. One that appears now keeps its watch: what it has seen would be lost.
+    if (name !== null && watchers.has(path)) {
       drop(path);
-      add(path);
+      appeared(path);
     }
+    const here = [...(awaited.get(folder) ?? [])];
+    for (const one of here) if (name === null || one === path) appeared(one);
     return onChange(path);
   }
 
   /** An awaited folder may exist now, and with it those below it. */
   function appeared(folder: string): void {
-    awaited.get(dirname(folder))?.delete(folder);
+    const waiting = awaited.get(dirname(folder));
+    waiting?.delete(folder);
+    if (waiting?.size === 0) awaited.delete(dirname(folder));
     add(folder);
     if (!watchers.has(folder)) return; // still missing
     onChange(folder);

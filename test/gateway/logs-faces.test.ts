@@ -69,7 +69,7 @@ test("the commands of docs/memory.md work as printed", async () => {
   expect(stdout).toContain("Why the mirror was slow\n");
   expect(stdout).toMatch(/Decision:timeout +status +30 s/);
   expect(stdout).toContain('"success":true');
-  expect(stdout).toContain("Deleted 1 log entry of the session");
+  expect(stdout).toContain("Deleted 1 memory entry of the session");
   expect(stdout).toMatch(/Deleted \d+ entr(y|ies) with \d+ facts?\.\n$/);
   expect((await use.gateway.api.get<LogPage>("/api/v1/logs")).body.logs).toEqual([]);
 }, 60_000);
