@@ -9,7 +9,7 @@ import { createAccountForgetting } from "../logs/index.ts";
 import { createErasure } from "../storage/erasure.ts";
 import { createAccounts, type RemoveWithAll } from "./index.ts";
 
-/** What refers to each other in the memory: filled in this order, all with the same id. */
+/** Memory rows that reference each other, inserted in this order with the same id. */
 const memory = {
   tables: ["log_entries", "episodes", "entities", "statements"],
   ids: ["log_id", "entity_id", "subject_id", "statement_id"],
@@ -28,8 +28,8 @@ async function setUp(openStore: OpenTestStore) {
   return { ...accounts.directory, db, clock, apps, accounts, owner };
 }
 
-describeOnBothStores("accounts beside the owner's", (openStore) => {
-  test("are added with the scopes that they may hold at most, each under its own name", async () => {
+describeOnBothStores("accounts other than the owner's", (openStore) => {
+  test("are added with the maximum scopes they can hold, each under a unique name", async () => {
     const { add, list, find, owner } = await setUp(openStore);
     const anna = await add({ name: "anna", scopes: ["coding:write", "coding:read"] });
     expect(anna).toMatchObject({ name: "anna", isOwner: false, scopes: ["coding:read", "coding:write"] });
@@ -41,7 +41,7 @@ describeOnBothStores("accounts beside the owner's", (openStore) => {
     expect(await list()).toHaveLength(2);
   });
 
-  test("are removed, which the owner's is not", async () => {
+  test("are removed, except the owner's", async () => {
     const { add, remove, find, owner } = await setUp(openStore);
     const anna = await add({ name: "anna", scopes: ["coding:read"] });
     expect(await errorCode(remove(owner.accountId))).toBe("invalid_request");
@@ -51,7 +51,7 @@ describeOnBothStores("accounts beside the owner's", (openStore) => {
     await add({ name: "anna", scopes: ["coding:read"] }); // the name is free again
   });
 
-  test("take all that is theirs with them: no table keeps a row, but the audit", async () => {
+  test("are removed with all their data: only the audit log keeps rows", async () => {
     const { db, add, remove } = await setUp(openStore);
     const anna = await add({ name: "anna", scopes: ["coding:read"] });
     const bob = await add({ name: "bob", scopes: ["coding:read"] });
@@ -103,7 +103,7 @@ describeOnBothStores("accounts beside the owner's", (openStore) => {
     expect(await kept(bob.accountId)).toEqual(names);
   });
 
-  test("end what is open: tokens, browsers and apps are no longer who they were", async () => {
+  test("no longer authenticate once removed, with any token, browser or app", async () => {
     const { accounts, apps, add, remove } = await setUp(openStore);
     const { accountId } = await add({ name: "anna", scopes: ["coding:read"] });
     const wanted = { name: "x", scopes: ["coding:read"], expiresAt: null, folders: null } as const;

@@ -8,41 +8,40 @@ import type { Tables } from "../storage/schema.ts";
 import { scopes as allScopes, type Scope, scopeSchema } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput } from "../wire/accounts.ts";
 
-/** Somebody who may sign in. */
+/** A person who can sign in. */
 export interface Account extends AccountRecord {
   readonly scopes: Scope[];
 }
 
-/** Ours: far above need. */
+/** Our own limit, far more than anyone needs. */
 const maxAccounts = 1_000;
 
-/** SQL of accounts. */
 export interface AccountStore {
-  /** The one account that owns this gateway, made when it is first asked for. */
+  /** The account that owns this gateway, created on first use. */
   owner(): Promise<Account>;
-  /** Null when there is none of this id. */
+  /** Null when no account has this id. */
   find(accountId: string): Promise<Account | null>;
   /** The owner first, then the oldest. */
   list(): Promise<readonly Account[]>;
   /** @throws PosternError `account_exists` | `invalid_request` */
   add(wanted: AddAccountInput): Promise<Account>;
   /**
-   * With its tokens, browsers, passkeys, apps, memory and all else that is its own; what it has open ends within five seconds.
+   * Removes the account with its tokens, browsers, passkeys, apps, memory and other data. Its open connections end within five seconds.
    * @throws PosternError `account_not_found` | `invalid_request` for the owner
    */
   remove(accountId: string): Promise<Account>;
 }
 
 /**
- * Removes an account together with what others keep for it, all or nothing.
- * @param remove removes the account itself, within the transaction that removes the rest
+ * Removes an account and the data that other modules keep for it, atomically.
+ * @param remove removes the account itself, in the same transaction
  */
 export type RemoveWithAll = (accountId: string, remove: (within: Kysely<Tables>) => Promise<void>) => Promise<void>;
 
 export function createAccountStore(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
-  /** Nothing else is kept for an account when left out. */
+  /** When omitted, only the account itself is removed. */
   readonly removeWithAll?: RemoveWithAll | undefined;
 }): AccountStore {
   const { db, clock, removeWithAll = async (_, remove) => remove(db) } = deps;
@@ -142,28 +141,28 @@ function toAccount(row: Selectable<Tables["accounts"]>): Account {
 const storedScopesSchema = z.array(scopeSchema);
 const everyScope: ReadonlySet<Scope> = new Set(allScopes);
 
-/** What an account may at most, from its row. */
+/** The maximum scopes of an account, from its row. */
 export function heldScopes(row: { readonly is_owner: number; readonly scopes: string }): ReadonlySet<Scope> {
   return row.is_owner === 1 ? everyScope : parseScopes(row.scopes);
 }
 
-/** A JSON list of scopes, as tokens and accounts have it in the store. */
+/** A JSON list of scopes, as stored for tokens and accounts. */
 export function parseScopes(text: string): ReadonlySet<Scope> {
   return new Set(storedScopesSchema.parse(JSON.parse(text)));
 }
 
-/** What both sides hold. */
+/** The intersection of two lists of scopes. */
 export function bothHold(scopes: ReadonlySet<Scope>, held: ReadonlySet<Scope>): ReadonlySet<Scope> {
   return new Set([...scopes].filter((scope) => held.has(scope)));
 }
 
-/** An account, as far as its callers need to be known. */
+/** The parts of an account that callers need. */
 export interface Holder {
   readonly accountId: string;
   readonly held: ReadonlySet<Scope>;
 }
 
-/** Looks accounts up as they are now: a removal by another process counts at once. Null when there is none. */
+/** Looks up accounts as they are now, so a removal by another process takes effect at once. Null when there is none. */
 export interface Holders {
   byId(accountId: string): Promise<Holder | null>;
   byName(name: string): Promise<Holder | null>;

@@ -12,7 +12,7 @@ import { createAccounts, type NewToken, requireScope } from "./index.ts";
 const startAt = Date.parse("2026-01-01T00:00:00Z");
 const hourMs = 3_600_000;
 
-/** A clock whose hand the test turns. */
+/** A clock that the test advances. */
 function createHand(): { clock: Clock; turn: (ms: number) => void } {
   let now = startAt;
   return {
@@ -41,7 +41,7 @@ async function setUp(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("accounts", (openStore) => {
-  test("have one owner, also when two processes ask for it first", async () => {
+  test("have one owner, even when two processes create it at the same time", async () => {
     const store = await openStore();
     const other = await store.openAgain();
     const owners = await Promise.all(
@@ -51,7 +51,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(owners[0]).toMatchObject({ isOwner: true });
   });
 
-  test("know the owner by the socket, and everybody while the door is open", async () => {
+  test("identify the owner by the socket, and every caller while authentication is off", async () => {
     const { accounts, accountId } = await setUp(openStore);
     for (const kind of ["socket", "open"] as const) {
       const principal = await accounts.authenticate({ kind });
@@ -69,7 +69,7 @@ describeOnBothStores("accounts", (openStore) => {
     }
   });
 
-  test("know a caller by a personal token, with its scopes and no other", async () => {
+  test("identify a caller by a personal token, with exactly its scopes", async () => {
     const { create, signIn, accountId } = await setUp(openStore);
     const { token, record } = await create({ scopes: ["coding:write", "coding:read", "coding:read"] });
     expect(token).toMatch(/^pst_[\w-]{43}$/);
@@ -89,12 +89,12 @@ describeOnBothStores("accounts", (openStore) => {
     expect(() => requireScope(principal, "coding:drive")).toThrow(/coding:drive/);
   });
 
-  test("refuse what is no token in force", async () => {
+  test("refuse a token that is invalid or no longer in force", async () => {
     const { accounts, create, accountId } = await setUp(openStore);
     const { token, record } = await create();
     const codeOf = (authorization: string | undefined) =>
       errorCode(accounts.authenticate({ kind: "header", authorization }));
-    expect(await codeOf(`bearer  ${token}`)).toBe(null); // the scheme's case does not matter
+    expect(await codeOf(`bearer  ${token}`)).toBe(null); // the scheme is case-insensitive
     for (const wrong of [
       undefined,
       "",
@@ -115,7 +115,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(await codeOf(`Bearer ${token}`)).toBe("unauthenticated");
   });
 
-  test("end a token at its expiry, to the millisecond", async () => {
+  test("expire a token to the millisecond", async () => {
     const { accounts, create, signIn, turn, accountId } = await setUp(openStore);
     const { token } = await create({ expiresAt: startAt + hourMs });
     turn(hourMs - 1);
@@ -126,7 +126,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(await accounts.tokens.list(accountId)).toEqual([]);
   });
 
-  test("keep nothing from which a token could be made again", async () => {
+  test("store nothing that could be used to reconstruct a token", async () => {
     const { db, create, accounts, accountId } = await setUp(openStore);
     const { token } = await create();
     const stored = JSON.stringify([
@@ -136,7 +136,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(stored).not.toContain(token.slice("pst_".length));
   });
 
-  test("list the tokens of an account and of no other, and revoke only those", async () => {
+  test("list and revoke only the tokens of the given account", async () => {
     const { db, accounts, create, accountId, turn } = await setUp(openStore);
     const first = await create({ name: "first", expiresAt: startAt + hourMs });
     turn(1);
@@ -164,7 +164,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(await accounts.tokens.list(accountId)).toEqual([second.record]);
   });
 
-  test("count a revocation by another process from the next call on", async () => {
+  test("apply a revocation by another process from the next call on", async () => {
     const { store, accounts, create, signIn, accountId, clock } = await setUp(openStore);
     const { token, record } = await create();
     await signIn(token);
@@ -174,7 +174,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(await accounts.tokens.list(accountId)).toEqual([]);
   });
 
-  test("note when a token was last used, once a minute at most", async () => {
+  test("record when a token was last used, at most once a minute", async () => {
     const { accounts, create, signIn, turn, accountId } = await setUp(openStore);
     const { token } = await create();
     const lastUsed = async () => (await accounts.tokens.list(accountId))[0]?.lastUsedAt;
@@ -189,7 +189,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect(await lastUsed()).toBe("2026-01-01T00:01:01.000Z");
   });
 
-  test("authenticate a token that was not used for long while something else is written", async () => {
+  test("authenticate a token that was idle for a long time during another write", async () => {
     const { db, create, signIn, accounts, accountId } = await setUp(openStore);
     const { token, record } = await create();
     const end = await beginTransaction(db, (tx) =>
@@ -200,7 +200,7 @@ describeOnBothStores("accounts", (openStore) => {
     await expect.poll(async () => (await accounts.tokens.list(accountId))[0]?.lastUsedAt).not.toBeNull();
   });
 
-  test("fix a token's folders by their real paths when it is made", async () => {
+  test("resolve a token's folders to real paths when it is created", async () => {
     const { create, signIn } = await setUp(openStore);
     const root = await makeTempFolder();
     await mkdir(join(root, "one"));
@@ -213,7 +213,7 @@ describeOnBothStores("accounts", (openStore) => {
     expect((await signIn(token)).folders).toEqual([join(root, "one")]);
   });
 
-  test("refuse a token that makes no sense", async () => {
+  test("refuse invalid token options", async () => {
     const { create } = await setUp(openStore);
     const root = await makeTempFolder();
     await writeFile(join(root, "file"), "");

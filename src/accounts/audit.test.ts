@@ -27,7 +27,7 @@ async function setUp(openStore: OpenTestStore, limits?: AuditLimits) {
 }
 
 describeOnBothStores("the audit", (openStore) => {
-  test("says who did what, when and from where", async () => {
+  test("records who did what, when and from where", async () => {
     const { audit, note, accountId } = await setUp(openStore);
     await note({
       action: "token_created",
@@ -62,7 +62,7 @@ describeOnBothStores("the audit", (openStore) => {
     });
   });
 
-  test("is read in pages, the newest first, all of it or one kind", async () => {
+  test("is read in pages, newest first, all entries or one kind", async () => {
     const { audit, note, clock } = await setUp(openStore);
     for (let at = 0; at < 7; at += 1) {
       await note({ action: at % 2 === 0 ? "signed_in" : "token_created", subject: String(at) });
@@ -81,7 +81,7 @@ describeOnBothStores("the audit", (openStore) => {
     expect(tokens.entries.map(({ subject }) => subject)).toEqual(["5", "3", "1"]);
   });
 
-  test("keeps the newest; what strangers cause pushes out nothing of an account", async () => {
+  test("keeps the newest entries; anonymous entries never displace those of an account", async () => {
     const { audit, note, clock, store } = await setUp(openStore, { perAccount: 150, known: 1_000, unknown: 20 });
     await note({ subject: "first" });
     for (let at = 0; at < 205; at += 1) await note({ action: "sign_in_refused", accountId: null, subject: String(at) });
@@ -96,7 +96,7 @@ describeOnBothStores("the audit", (openStore) => {
     expect(all.length).toBeLessThan(150 + 20 + 100);
   });
 
-  test("keeps the newest of each account, so that none pushes out what another did", async () => {
+  test("keeps the newest entries of each account, so that no account displaces another's", async () => {
     const { accounts, audit, note, store } = await setUp(openStore, { perAccount: 10, known: 200, unknown: 20 });
     const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
     await note({ subject: "the owner's own" });
@@ -114,7 +114,7 @@ describeOnBothStores("the audit", (openStore) => {
     expect((await audit.page(page())).entries, "all together").toHaveLength(5);
   });
 
-  test("keeps the name of an account that is gone", async () => {
+  test("keeps the name of a removed account", async () => {
     const { accounts, audit, note } = await setUp(openStore);
     const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
     await note({ accountId: guest.accountId });
@@ -124,7 +124,7 @@ describeOnBothStores("the audit", (openStore) => {
     ]);
   });
 
-  test("never stands in the way: what cannot be written is logged", async () => {
+  test("never blocks an action: a failed write is logged", async () => {
     const { store, note, warned, audit } = await setUp(openStore);
     await note({ details: { name: "x".repeat(10_000) } });
     expect((await audit.page(page())).entries).toMatchObject([{ details: { tooLong: true } }]);

@@ -15,54 +15,54 @@ import {
   auditKinds,
 } from "../wire/accounts.ts";
 
-/** From where somebody came: null twice is the command line. */
+/** Where a caller connected from. Both fields are null for the command line. */
 export interface AuditOrigin {
   /** An IP address, or `local` for the owner's Unix socket. */
   readonly address: string | null;
   readonly userAgent: string | null;
 }
 
-/** What {@link Audit.note} writes down. */
+/** An entry for {@link Audit.note}. */
 export interface AuditNote {
   readonly action: AuditAction;
-  /** Who; null when nobody was known. */
+  /** The account that acted; null when the caller is unknown. */
   readonly accountId: string | null;
-  /** The id of what it was done to. */
+  /** The id of the object that was changed. */
   readonly subject: string | null;
-  /** What a person would ask next; never a secret. */
+  /** Context for a person who reads the audit log. Never a secret. */
   readonly details: Readonly<Record<string, unknown>>;
   readonly from: AuditOrigin;
 }
 
-/** What was decided and made: who, when, what, from where. Nothing in it is ever changed. */
+/** The audit log: who did what, when and from where. Entries never change. */
 export interface Audit {
   /**
-   * Never throws: what was decided stands, also when it cannot be written down. Then the log says so.
-   * @param within a transaction that writes what is noted: there it throws, because what failed in a transaction ends it (PostgreSQL would
-   *   roll it back in silence)
+   * Never throws: an action still succeeds when its entry cannot be written. The failure is logged instead.
+   * @param within the transaction to write in. Here it does throw, because a failed statement ends a transaction (PostgreSQL would
+   *   silently roll it back)
    */
   note(entry: AuditNote, within?: Kysely<Tables>): Promise<void>;
-  /** The newest first. */
+  /** Newest first. */
   page(query: AuditQuery): Promise<AuditPage>;
 }
 
-/** Entries that are kept; the oldest go. Ours. */
+/** Numbers of entries to keep; the oldest are removed. Our own limits. */
 export interface AuditLimits {
-  /** Of each account: what one does all day pushes out nothing of another. */
+  /** For each account, so that a busy account does not displace the entries of another. */
   readonly perAccount: number;
-  /** Of all accounts together. */
+  /** For all accounts together. */
   readonly known: number;
-  /** Of whom nobody knew: apart, so that a stranger who tries doors all day pushes out only what strangers did. */
+  /** For unknown callers. Counted separately, so that repeated anonymous attempts displace only other anonymous entries. */
   readonly unknown: number;
 }
 
 const defaultLimits: AuditLimits = { perAccount: 10_000, known: 100_000, unknown: 5_000 };
-/** So often it is looked whether an account has too many: then there are at most that many more of it. */
+/** The limit of an account is checked after this many entries, so it can be exceeded by at most this many. */
 const entriesBetweenPrunes = 100;
-/** A browser says who it is in a line; some say it in a long one. */
+/** Maximum length of a user agent; some browsers send very long ones. */
 const maxUserAgentLength = 200;
 const maxSubjectLength = 500;
-/** As JSON. What is longer is left out: a stranger chose it. */
+/** Maximum length as JSON. Longer details are dropped, because an unknown caller can choose them. */
 const maxDetailsLength = 4_000;
 
 const detailsSchema = z.record(z.string(), z.unknown());
@@ -97,10 +97,10 @@ export function createAudit(deps: {
       user_agent: slot("userAgent"),
     }),
   );
-  /** By whom so many were written since the gateway started; there are no more of them than there were accounts. */
+  /** Entries written for each account since the gateway started. Bounded by the number of accounts. */
   const written = new Map<string | null, number>();
 
-  /** @param of an account, nobody, or all accounts */
+  /** @param of an account, null for unknown callers, or all accounts */
   async function keepNewest(
     within: Kysely<Tables>,
     of: { readonly accountId: string | null } | "accounts",
@@ -170,7 +170,7 @@ export function createAudit(deps: {
   };
 }
 
-/** Ids that sort as they were made, also in the same millisecond and when the clock is set back. */
+/** Ids that sort in order of creation, even within one millisecond or after the clock is set back. */
 function createAuditIds(): (epochMs: number) => string {
   let last = 0;
   let count = 0;
@@ -182,7 +182,7 @@ function createAuditIds(): (epochMs: number) => string {
   };
 }
 
-/** PostgreSQL holds no NUL in a text. */
+/** PostgreSQL cannot store NUL in a text column. */
 function clean(text: string | null, maxLength: number): string | null {
   return text === null ? null : text.replaceAll("\0", "").slice(0, maxLength);
 }

@@ -8,16 +8,16 @@ import type { AppToken, AppTokens } from "./ports.ts";
 import type { Credentials, Principal, Resource } from "./principal.ts";
 import { clockToleranceMs, type IssuerToken, type TrustedIssuers } from "./trusted-issuers.ts";
 
-/** Where a caller wants in: the API and its sockets, or `/mcp`. */
+/** What a caller wants to reach: the API and its sockets, or `/mcp`. */
 export type Audience = "api" | "mcp";
 
-/** Who is calling. */
+/** Identifies the caller. */
 export interface Authentication {
   /** @throws PosternError `unauthenticated` */
   authenticate(credentials: Credentials, audience?: Audience): Promise<Principal>;
   /** @throws PosternError `unauthenticated` */
   refresh(principal: Principal): Promise<Principal>;
-  /** A signed-in browser may what its account may. @throws PosternError `unauthenticated` */
+  /** A signed-in browser can do what its account can. @throws PosternError `unauthenticated` */
   inBrowser(valid: ValidBrowser | null): Promise<Principal>;
 }
 
@@ -31,10 +31,10 @@ export interface AuthenticationDeps {
   readonly issuers: TrustedIssuers;
 }
 
-/** Longer is no token that anybody made for here, and is not looked at. Access tokens in JWT form have one or two KB. */
+/** Longer tokens are rejected unread. Access tokens in JWT form take one or two KB. */
 const maxTokenLength = 8 * 1024;
 
-/** What of a {@link Principal} most kinds do not have. */
+/** Fields of {@link Principal} that most kinds do not have. */
 const nothingElse = {
   folders: null,
   tokenId: null,
@@ -71,7 +71,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
     return { ...nothingElse, kind: "jwt", accountId, tokenId, expiresAt, scopes: forApps(valid.scopes, holder) };
   }
 
-  /** Nobody takes back a token of an issuer before its time; its account may go. */
+  /** An issuer's token cannot be revoked before it expires, but its account can be removed. */
   async function issuerTokenAgain(principal: Principal): Promise<Principal> {
     const holder = await holders.byId(principal.accountId);
     const over = (principal.expiresAt ?? 0) + clockToleranceMs <= clock.now();
@@ -114,14 +114,14 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   };
 }
 
-/** What others were let in for, as far as the account holds it; to administer is nobody else's, whatever a token says. */
+/** The scopes granted to an app or an issuer's token that the account still holds. Never `admin`, whatever the token contains. */
 function forApps(scopes: ReadonlySet<Scope>, { held }: Holder): ReadonlySet<Scope> {
   const both = new Set(bothHold(scopes, held));
   both.delete("admin");
   return both;
 }
 
-/** A token that was given for `/mcp` opens nothing else. @see RFC 8707 section 2, RFC 9068 section 4 (`aud`) */
+/** A token issued for `/mcp` is valid nowhere else. @see RFC 8707 section 2, RFC 9068 section 4 (`aud`) */
 function goodAt(audience: Audience, principal: Principal): Principal {
   const good: Record<Resource, boolean> = { all: true, mcp: audience === "mcp" };
   if (good[principal.resource]) return principal;
@@ -136,7 +136,7 @@ function invalidToken(): PosternError {
   });
 }
 
-/** A page on another port of the host gets the cookie with its requests; the key lies in the storage of our origin alone. */
+/** A page on another port of the host receives the cookie as well; only our origin's storage has the key. */
 function bothOf({ cookies, key }: Extract<Credentials, { readonly kind: "browser" }>): {
   readonly cookies: readonly string[];
   readonly key: string;
@@ -146,7 +146,7 @@ function bothOf({ cookies, key }: Extract<Credentials, { readonly kind: "browser
   throw new PosternError("unauthenticated", `This browser is not signed in here: its ${missing} is missing.`);
 }
 
-/** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme's case does not matter) */
+/** @see RFC 6750 section 2.1, RFC 9110 section 11.1 (the scheme is case-insensitive) */
 function bearerOf(authorization: string | undefined): string {
   const [, shown, token] = /^bearer +(([\w.~+/-]+=*) *$|.)/i.exec(authorization ?? "") ?? [];
   if (token !== undefined) return token;

@@ -7,58 +7,57 @@ import { createUseNotes } from "../storage/use-notes.ts";
 import type { BrowserSession, SignedIn } from "../wire/sign-in.ts";
 
 const dayMs = 86_400_000;
-/** A browser that nobody used for so long is signed out. Ours. */
+/** A browser that is unused for this long is signed out. Our own limit. */
 const idleLifeMs = 30 * dayMs;
-/** However much it is used, a browser signs in anew after this: browsers keep no cookie for longer than 400 days. */
+/** A browser has to sign in again after this time, however much it is used: browsers keep cookies for at most 400 days. */
 export const browserSessionLifeMs = 400 * dayMs;
 
-/** Browsers of one account that are signed in at the same time; the one that was not used for longest goes. */
+/** Maximum signed-in browsers of one account; the one that was idle longest is signed out. */
 const maxBrowsers = 100;
 
-/** A browser says who it is in a line; some say it in a long one. */
+/** Maximum length of a user agent; some browsers send very long ones. */
 const maxUserAgentLength = 200;
 
-/** Cookies of the session's name that are looked at. Other ports of the host can set some beside ours. */
+/** Maximum cookies of the session's name to check. Other ports of the host can set some next to ours. */
 const maxCookies = 8;
 
-/** The form of every secret of ours; what has another is not looked up. */
+/** The format of all our secrets; other values are not looked up. */
 const secretForm = /^[\w-]{43}$/;
 
-/** A signed-in browser as others know it. */
+/** The public record of a signed-in browser. */
 export type BrowserRecord = Omit<BrowserSession, "current">;
 
-/** A browser session in force. */
+/** A browser session that is in force. */
 export interface ValidBrowser {
   readonly browserSessionId: string;
   readonly accountId: string;
 }
 
-/** What a browser gets when it signs in: the cookie's value, and the key for its origin's storage. */
+/** Issued to a browser at sign-in: the cookie's value, and the key for its origin's storage. */
 export interface NewBrowser extends SignedIn {
   readonly browserSessionId: string;
   readonly accountId: string;
   readonly cookie: string;
 }
 
-/** Signed-in browsers: a cookie and a key, of which only the SHA-256 is stored. */
+/** Signed-in browsers: each has a cookie and a key, of which only the SHA-256 is stored. */
 export interface BrowserSessions {
-  /** Those that are signed in, the newest first. */
+  /** Signed-in browsers, newest first. */
   list(accountId: string): Promise<readonly BrowserRecord[]>;
-  /** At once in effect, in every process. @throws PosternError `browser_session_not_found` */
+  /** Takes effect at once in every process. @throws PosternError `browser_session_not_found` */
   revoke(accountId: string, browserSessionId: string): Promise<void>;
 }
 
-/** SQL of browser sessions. */
 export interface BrowserSessionStore extends BrowserSessions {
   create(accountId: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
   /**
-   * @param shown the key, and every cookie of the session's name: another port of the host may have set more of them
-   * @returns null unless the key and one of the cookies belong to the same browser session, in force
+   * @param shown the key, and every cookie of the session's name: other ports of the host may have set more
+   * @returns null unless the key and one of the cookies belong to the same browser session in force
    */
   find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;
-  /** Without the key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
+  /** Checks no key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
   findByCookie(cookies: readonly string[]): Promise<ValidBrowser | null>;
-  /** The same browser session looked up again, by its id. @returns null when it is expired or revoked */
+  /** Looks up the browser session again by its id. @returns null when it is expired or revoked */
   findAgain(browserSessionId: string): Promise<ValidBrowser | null>;
 }
 
@@ -79,7 +78,7 @@ export function createBrowserSessionStore(deps: {
     return { browserSessionId, accountId };
   }
 
-  /** With it, when it expires. */
+  /** Recording a use also extends the session. */
   const noteUse = createUseNotes<{ id: string; lastUsedAt: number; createdAt: number }>(
     clock,
     ({ id, createdAt }, now) =>

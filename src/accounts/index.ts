@@ -41,7 +41,7 @@ export type { NewSignInLink, SignIn } from "./sign-in.ts";
 export type { RedeemedTicket, TerminalTickets } from "./terminal-tickets.ts";
 export { createTrustedIssuers, type TrustedIssuer, type TrustedIssuers } from "./trusted-issuers.ts";
 
-/** Who is calling, and the tokens that say so. */
+/** Identifies callers, and manages their tokens. */
 export interface Accounts {
   readonly tokens: PersonalTokens;
   readonly signIn: SignIn;
@@ -50,24 +50,24 @@ export interface Accounts {
   readonly directory: Pick<AccountStore, "list" | "find" | "add" | "remove">;
   readonly audit: Audit;
   readonly passkeys: Passkeys;
-  /** The account that owns this gateway, made when it is first asked for. */
+  /** The account that owns this gateway, created on first use. */
   owner(): Promise<Account>;
-  /** @throws PosternError `unauthenticated` when the account is gone */
+  /** @throws PosternError `unauthenticated` when the account no longer exists */
   accountOf(principal: Principal): Promise<Account>;
   /**
-   * The one way to a {@link Principal}, for every route and every kind of credential.
-   * @param door `api` when left out: a token that was given for `/mcp` is then refused
+   * The only way to obtain a {@link Principal}, for every route and every kind of credential.
+   * @param door `api` when omitted: a token issued for `/mcp` is then refused
    * @throws PosternError `unauthenticated`
    */
   authenticate(credentials: Credentials, audience?: Audience): Promise<Principal>;
   /**
-   * Whose browser sends these cookies, without the key: to render a page for them, and for a decision of a page on https. On http any
-   * port of the host can read and show the cookie, so there it decides nothing.
-   * @returns null when none of them is of a browser session in force
+   * The browser session that these cookies belong to, without checking the key. Use it to render a page, or to decide for a page on
+   * https. On http, any port of the host can read and send the cookie, so it must not decide anything there.
+   * @returns null when no cookie belongs to a browser session in force
    */
   browserOf(cookies: readonly string[]): Promise<Principal | null>;
   /**
-   * The same caller looked up again, without its credentials: for what stays open long after it was let in.
+   * Looks up the same caller again without its credentials, for connections that stay open.
    * @throws PosternError `unauthenticated` when its token or browser session is revoked or expired
    */
   refresh(principal: Principal): Promise<Principal>;
@@ -83,9 +83,9 @@ export function createAccounts(deps: {
   readonly log?: Log;
   /** None when there is no authorization server. */
   readonly appTokens?: AppTokens;
-  /** None when nobody else's tokens are taken. */
+  /** None when no other issuer is trusted. */
   readonly issuers?: TrustedIssuers;
-  /** What else goes with an account. */
+  /** Removes an account together with the data that other modules keep for it. */
   readonly removeWithAll?: RemoveWithAll;
 }): Accounts {
   const { appTokens = noAppTokens, issuers = noIssuers } = deps;

@@ -3,34 +3,34 @@ import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { newSecret } from "../core/ids.ts";
 
-/** How long a person may take to find a finger, a phone or a security key. */
+/** How long a person has to use a fingerprint, a phone or a security key. */
 export const ceremonyLifeMs = 5 * 60_000;
-/** Open ones of all callers; the oldest goes. Anybody may begin to sign in. */
+/** Maximum open ceremonies of all callers; the oldest is dropped. Anyone can start a sign-in. */
 const maxCeremonies = 10_000;
 
-/** What an answer is held against. */
+/** The values that an answer is verified against. */
 export interface Ceremony {
   readonly kind: "registration" | "sign-in";
-  /** What the authenticator signs, base64url. */
+  /** The value that the authenticator signs, base64url. */
   readonly challenge: string;
-  /** Of the page that began it. */
+  /** The site of the page that started it. */
   readonly origin: string;
   readonly rpId: string;
-  /** The browser that began a registration; null for a sign-in. */
+  /** The browser that started a registration; null for a sign-in. */
   readonly browserSessionId: string | null;
 }
 
-/** Ceremonies that began and whose answer did not come yet: in this process alone, each good once, for five minutes. */
+/** Ceremonies that wait for their answer. They exist in this process only, and each is valid once, for five minutes. */
 export interface Ceremonies {
-  /** @returns what names it */
+  /** @returns the id of the ceremony */
   begin(ceremony: Ceremony): string;
-  /** Uses it up. @returns null when it is unknown, used or too old */
+  /** Consumes the ceremony. @returns null when it is unknown, used or expired */
   take(ceremonyId: string): Ceremony | null;
 }
 
 export function createCeremonies(deps: { readonly clock: Pick<Clock, "now">; readonly max?: number }): Ceremonies {
   const { clock, max = maxCeremonies } = deps;
-  /** Oldest first: all live equally long. */
+  /** Oldest first: all have the same lifetime. */
   const open = new Map<string, Ceremony & { readonly expiresAt: number }>();
 
   function makeRoom(): void {
@@ -49,25 +49,25 @@ export function createCeremonies(deps: { readonly clock: Pick<Clock, "now">; rea
     },
     take(ceremonyId) {
       const found = open.get(ceremonyId);
-      open.delete(ceremonyId); // before anything is awaited: two answers to one ceremony are one too many
+      open.delete(ceremonyId); // before the first await, so that two answers cannot use the same ceremony
       return found === undefined || found.expiresAt <= clock.now() ? null : found;
     },
   };
 }
 
-/** Where a passkey is good. */
+/** Where a passkey is valid. */
 interface PasskeySite {
   readonly origin: string;
-  /** The relying party's id: the name in the address. @see https://www.w3.org/TR/webauthn-3/#rp-id */
+  /** The relying party's id: the host name. @see https://www.w3.org/TR/webauthn-3/#rp-id */
   readonly rpId: string;
 }
 
 /**
- * The site of a page that wants to make or use a passkey: passkeys are made for the gateway's one address for browsers, and browsers keep
- * none for addresses of numbers.
+ * The site of a page that creates or uses a passkey. Passkeys are bound to the gateway's one browser address, and browsers do not
+ * support them on IP addresses.
  *
- * @param page `pageOrigin` where the page is, `baseUrl` the gateway's address for people and browsers
- * @throws PosternError `invalid_request`, saying where it would work
+ * @param page `pageOrigin` is the origin of the page, `baseUrl` the gateway's address for people and browsers
+ * @throws PosternError `invalid_request` with the address to use instead
  */
 export function passkeySite(page: { readonly pageOrigin: string; readonly baseUrl: string }): PasskeySite {
   const base = new URL(page.baseUrl);

@@ -5,7 +5,7 @@ import { PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Passkey } from "../wire/accounts.ts";
 
-/** Passkeys of one account. Ours: far above need. */
+/** Maximum passkeys of one account. Our own limit, far more than anyone needs. */
 const maxPasskeys = 50;
 
 const transportsSchema = z.array(z.string());
@@ -20,22 +20,21 @@ export interface PasskeyKey {
   readonly transports: readonly string[];
 }
 
-/** How often a passkey said that it was used, and whether its keeper keeps it twice. */
+/** The passkey's own signature counter, and whether it is backed up. */
 export interface PasskeyUse {
-  /** Always 0 for those that are kept on several devices. */
+  /** Always 0 for passkeys that are synced between devices. */
   readonly signCount: number;
   readonly backedUp: boolean;
 }
 
-/** SQL of passkeys. */
 export interface PasskeyStore {
   /** Oldest first. */
   list(accountId: string): Promise<readonly Passkey[]>;
   keysOf(accountId: string): Promise<readonly PasskeyKey[]>;
   find(passkeyId: string): Promise<PasskeyKey | null>;
-  /** @throws PosternError `invalid_request` when it is there already, or too many are */
+  /** @throws PosternError `invalid_request` when it already exists, or the account has too many */
   add(key: PasskeyKey, made: PasskeyUse & { readonly name: string }): Promise<Passkey>;
-  /** @returns false when its count did not go on: then somebody has a copy of it, or it is gone */
+  /** @returns false when the counter did not increase, which suggests a copied passkey, or when the passkey no longer exists */
   noteUse(passkeyId: string, use: PasskeyUse): Promise<boolean>;
   /** @throws PosternError `passkey_not_found` */
   remove(accountId: string, passkeyId: string): Promise<Passkey>;
@@ -91,7 +90,7 @@ export function createPasskeyStore(deps: { readonly db: Kysely<Tables>; readonly
     },
 
     async noteUse(passkeyId, { signCount, backedUp }) {
-      // Compared where it is written: of two answers with one count, one comes through.
+      // Compared in the update itself: of two answers with the same counter, only one succeeds.
       const { numUpdatedRows } = await db
         .updateTable("passkeys")
         .set({ sign_count: signCount, backed_up: backedUp ? 1 : 0, last_used_at: clock.now() })

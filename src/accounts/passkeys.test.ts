@@ -32,7 +32,7 @@ async function setUp(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("a passkey", (openStore) => {
-  test("is made by a signed-in browser and signs another one in, as a link does", async () => {
+  test("is created by a signed-in browser and signs in another one, like a link", async () => {
     const { accounts, account, clock, passkeys, authenticator, register, signIn, audited } = await setUp(openStore);
     const made = await register();
     expect(made).toEqual({
@@ -61,7 +61,7 @@ describeOnBothStores("a passkey", (openStore) => {
     ]);
   });
 
-  test("is asked for without a name, with its person verified, at the name of the base URL", async () => {
+  test("is requested without an account name, with user verification, for the host of the base URL", async () => {
     const { passkeys, owner, register } = await setUp(openStore);
     const made = await register();
     expect((await passkeys.beginRegistration(owner, page)).options).toMatchObject({
@@ -80,11 +80,11 @@ describeOnBothStores("a passkey", (openStore) => {
     ["another relying party", { rpId: "evil.example" }],
     ["another challenge", { challenge: "AAAA" }],
     ["another ceremony's type", { type: "webauthn.other" }],
-    ["nobody there", { present: false }],
-    ["nobody verified", { verified: false }],
+    ["no user present", { present: false }],
+    ["no user verified", { verified: false }],
   ] as const satisfies readonly (readonly [string, Faults])[];
 
-  test("is not made with anything wrong in its answer", async () => {
+  test("is not created when anything in the answer is wrong", async () => {
     const { passkeys, account, register } = await setUp(openStore);
     for (const [title, fault] of faults) {
       await expect(register(undefined, undefined, fault), title).rejects.toMatchObject({ code: "invalid_request" });
@@ -93,7 +93,7 @@ describeOnBothStores("a passkey", (openStore) => {
     await register();
   });
 
-  test("does not sign in with anything wrong in its answer; each is written down, with nobody's name", async () => {
+  test("does not sign in when anything in the answer is wrong, and each attempt is audited without an account", async () => {
     const { accounts, account, register, signIn, audited } = await setUp(openStore);
     await register();
     const all = [
@@ -117,7 +117,7 @@ describeOnBothStores("a passkey", (openStore) => {
     await signIn();
   });
 
-  test("is refused when its count went back, and the audit says so; the one that counts on still signs in", async () => {
+  test("is refused and audited when its counter goes back; a passkey whose counter increases still signs in", async () => {
     const { account, authenticator, register, signIn, audited } = await setUp(openStore);
     await register();
     await signIn({ counter: 10 });
@@ -130,20 +130,20 @@ describeOnBothStores("a passkey", (openStore) => {
       subject: authenticator.credentialId,
       details: { reason: expect.stringContaining("copied") },
     });
-    // Anybody could say that it went back: only a right signature counts.
+    // Anyone can send a lower counter, so it counts only with a valid signature.
     await expect(signIn({ counter: 3, forged: true })).rejects.toMatchObject({ code: "unauthenticated" });
     expect((await audited())[0]).toMatchObject({ account: null });
     await signIn({ counter: 11 });
   });
 
-  test("that is kept on several devices never counts, and signs in again and again", async () => {
+  test("that is synced between devices never counts, and can sign in repeatedly", async () => {
     const { register, signIn } = await setUp(openStore);
     const synced = createAuthenticator({ origin, counts: false });
     await register(synced);
     for (let at = 0; at < 3; at += 1) await signIn({}, synced);
   });
 
-  test("answers each ceremony once, in its own browser, within five minutes", async () => {
+  test("answers each ceremony once, in the same browser, within five minutes", async () => {
     const { clock, accounts, account, passkeys, owner, authenticator, register } = await setUp(openStore);
     const registration = await passkeys.beginRegistration(owner, page);
     const answer = () => ({
@@ -153,7 +153,7 @@ describeOnBothStores("a passkey", (openStore) => {
     });
     const elsewhere = passkeys.register({ ...owner, browserSessionId: "b2" }, answer());
     expect(await errorCode(elsewhere)).toBe("invalid_request");
-    expect(await errorCode(passkeys.register(owner, answer()))).toBe("invalid_request"); // used up
+    expect(await errorCode(passkeys.register(owner, answer()))).toBe("invalid_request"); // consumed
     await register();
     await expect(register()).rejects.toMatchObject({ message: expect.stringContaining("already registered") });
 
@@ -173,7 +173,7 @@ describeOnBothStores("a passkey", (openStore) => {
     expect(await errorCode(passkeys.register(owner, asRegistration))).toBe("invalid_request");
   });
 
-  test("is removed by its own account, and goes with it", async () => {
+  test("is removed by its own account, and together with it", async () => {
     const { accounts, account, passkeys, authenticator, register, signIn } = await setUp(openStore);
     const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
     const device = createAuthenticator({ origin });
@@ -189,7 +189,7 @@ describeOnBothStores("a passkey", (openStore) => {
   });
 });
 
-test("there are passkeys at the base URL's name alone; elsewhere it says where to go", () => {
+test("passkeys work only at the host of the base URL; elsewhere the error gives the address to use", () => {
   expect(passkeySite(page)).toEqual({ origin, rpId: "localhost" });
   const https = { pageOrigin: "https://agents.example.org", baseUrl: "https://agents.example.org/" };
   expect(passkeySite(https)).toEqual({ origin: https.pageOrigin, rpId: "agents.example.org" });
@@ -204,7 +204,7 @@ test("there are passkeys at the base URL's name alone; elsewhere it says where t
   }
 });
 
-test("ceremonies are bounded: the oldest goes", () => {
+test("ceremonies are limited: the oldest is dropped", () => {
   const ceremonies = createCeremonies({ clock: createFakeClock(), max: 3 });
   const ceremony = { kind: "sign-in", challenge: "c", origin, rpId: "localhost", browserSessionId: null } as const;
   const ids = [1, 2, 3, 4].map(() => ceremonies.begin(ceremony));

@@ -9,42 +9,42 @@ import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
 import { type Ceremonies, type Ceremony, ceremonyLifeMs, createCeremonies, passkeySite } from "./passkey-ceremonies.ts";
 import type { PasskeyKey, PasskeyStore } from "./passkey-store.ts";
 
-/** A page of the gateway, and where the gateway's pages ought to be. */
+/** The origin of a page of the gateway, and the gateway's base URL. */
 export interface PasskeyPage {
   readonly pageOrigin: string;
   readonly baseUrl: string;
 }
 
-/** A signed-in browser that makes a passkey. */
+/** A signed-in browser that creates a passkey. */
 export interface PasskeyOwner {
   readonly account: Pick<Account, "accountId" | "name">;
   readonly browserSessionId: string;
 }
 
-/** Signing in without a password: with what a browser, a phone or a security key keeps, and opens for its person only. */
+/** Sign-in without a password, with a credential that a browser, phone or security key unlocks only for its user. */
 export interface Passkeys {
   /** Oldest first. */
   list(accountId: string): Promise<readonly Passkey[]>;
-  /** @throws PosternError `invalid_request` at an address where there can be none */
+  /** @throws PosternError `invalid_request` at an address where passkeys do not work */
   beginRegistration(owner: PasskeyOwner, page: PasskeyPage): Promise<PasskeyCeremony>;
-  /** @throws PosternError `invalid_request` when the answer is none of this browser's own ceremony, or cannot be verified */
+  /** @throws PosternError `invalid_request` when the answer is not for this browser's own ceremony, or cannot be verified */
   register(owner: PasskeyOwner, answer: AddPasskeyInput): Promise<Passkey>;
-  /** Whoever signs in with it is signed in still. @throws PosternError `passkey_not_found` */
+  /** Browsers that signed in with it stay signed in. @throws PosternError `passkey_not_found` */
   remove(accountId: string, passkeyId: string): Promise<Passkey>;
-  /** @throws PosternError `invalid_request` at an address where there can be none */
+  /** @throws PosternError `invalid_request` at an address where passkeys do not work */
   beginSignIn(page: PasskeyPage): Promise<PasskeyCeremony>;
   /**
-   * Written down in the audit, whatever comes of it.
-   * @param onRefused called before a refusal is written down; what it throws is thrown instead, and nothing is written
+   * Audits every attempt, successful or not.
+   * @param onRefused called before a refusal is audited; when it throws, its error is thrown instead and nothing is audited
    * @throws PosternError `unauthenticated`
    */
   signIn(answer: PasskeyAnswer, from: AuditOrigin, onRefused?: () => void): Promise<NewBrowser>;
 }
 
-/** Of the words that say why a passkey was refused: a stranger chose some of them. */
+/** Maximum length of the reason for a refusal: an unknown caller can choose parts of it. */
 const maxReasonLength = 300;
 
-/** EdDSA, ES256 and RS256: what authenticators have. @see https://www.iana.org/assignments/cose */
+/** EdDSA, ES256 and RS256: the algorithms of common authenticators. @see https://www.iana.org/assignments/cose */
 const algorithms = [-8, -7, -257];
 
 const base64Schema = z
@@ -126,7 +126,7 @@ export function createPasskeys(deps: {
     async signIn({ ceremonyId, credential }, from, onRefused) {
       const ceremony = ceremonies.take(ceremonyId);
       const assertion = assertionSchema.safeParse(credential).data;
-      // Who it was is known only of one whose signature was right.
+      // The account is known only after the signature is verified.
       let signer: string | null = null;
       try {
         if (ceremony?.kind !== "sign-in") throw refused("the request expired or was already used");
@@ -158,7 +158,7 @@ export function createPasskeys(deps: {
   };
 }
 
-/** 25 MB and a quarter of a second: loaded when the first passkey is made or used. */
+/** 25 MB and a quarter of a second, so it is loaded on first use. */
 async function loadLibrary() {
   return import("@simplewebauthn/server");
 }
@@ -198,7 +198,7 @@ async function verifyRegistration(given: Readonly<Record<string, unknown>>, cere
 }
 
 /**
- * What a passkey whose signature is right says of its use; whether its count went on is for the store to compare.
+ * The new counter of a passkey whose signature is valid. The store checks that the counter increased.
  * @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
  */
 async function verifyAssertion(
@@ -215,7 +215,7 @@ async function verifyAssertion(
       expectedOrigin: ceremony.origin,
       expectedRPID: ceremony.rpId,
       requireUserVerification: true,
-      // Its own comparison comes before the signature: anybody could make it look as if a passkey was copied.
+      // The library compares counters before it verifies the signature, so anyone could make a passkey look copied.
       credential: { id: key.passkeyId, publicKey: key.publicKey, counter: 0 },
     });
     if (!verified) throw new Error("Invalid signature.");
@@ -225,7 +225,7 @@ async function verifyAssertion(
   }
 }
 
-/** A passkey that was asked for by nobody's name says whose it is. */
+/** The request names no account, so the passkey's user handle has to match. */
 function isHandleOf(userHandle: string | null | undefined, accountId: string): boolean {
   const shown = Buffer.from(userHandle ?? "", "base64url");
   const expected = Buffer.from(accountId);

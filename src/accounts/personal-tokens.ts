@@ -11,22 +11,22 @@ import { createUseNotes } from "../storage/use-notes.ts";
 import { scopes as allScopes, type Scope, type Token } from "../wire/access.ts";
 import { bothHold, heldScopes, parseScopes } from "./account-store.ts";
 
-/** How a personal token begins, so that people and secret scanners know one. */
+/** The prefix of a personal token, so that people and secret scanners recognize one. */
 export const tokenPrefix = "pst_";
 
-/** The form of all of them; what has another is not looked up. */
+/** The format of all personal tokens; other values are not looked up. */
 const tokenForm = /^pst_[\w-]{43}$/;
 
-/** Tokens of one account that are in force at the same time. Ours: far above need, so that a script in a loop is stopped. */
+/** Maximum tokens in force of one account. Our own limit: far more than anyone needs, but it stops a script in a loop. */
 const maxTokens = 1_000;
 
-/** What a new token shall be. */
+/** Options of a new token. */
 export interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
   /** Milliseconds since the epoch; null never expires. */
   readonly expiresAt: number | null;
-  /** Absolute paths of existing directories; null is no limit. */
+  /** Absolute paths of existing directories; null means no limit. */
   readonly folders: readonly string[] | null;
 }
 
@@ -34,7 +34,7 @@ export interface NewToken {
 export interface ValidToken {
   readonly tokenId: string;
   readonly accountId: string;
-  /** What it was given and its account still holds. */
+  /** The scopes that the token was given and its account still holds. */
   readonly scopes: ReadonlySet<Scope>;
   readonly folders: readonly string[] | null;
   /** Milliseconds since the epoch; null never expires. */
@@ -44,17 +44,17 @@ export interface ValidToken {
 /** The personal tokens of all accounts; of each token only the SHA-256 is stored. */
 export interface PersonalTokens {
   /**
-   * @returns the token itself, which nobody can read again, and its record
+   * @returns the token itself, which cannot be read again, and its record
    * @throws PosternError `invalid_request` | `dir_not_found`
    */
   create(accountId: string, wanted: NewToken): Promise<{ readonly token: string; readonly record: Token }>;
-  /** Those in force, oldest first. */
+  /** Tokens in force, oldest first. */
   list(accountId: string): Promise<readonly Token[]>;
-  /** At once in effect, in every process. @throws PosternError `token_not_found` */
+  /** Takes effect at once in every process. @throws PosternError `token_not_found` */
   revoke(accountId: string, tokenId: string): Promise<void>;
   /** @returns null when the token is unknown, expired or revoked */
   find(token: string): Promise<ValidToken | null>;
-  /** The same token looked up again, by its id. @returns null when it is expired or revoked */
+  /** Looks up the token again by its id. @returns null when it is expired or revoked */
   findAgain(tokenId: string): Promise<ValidToken | null>;
 }
 
@@ -74,7 +74,7 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
     db.updateTable("personal_tokens").set({ last_used_at: now }).where("token_id", "=", id).execute(),
   );
 
-  /** The token and its account in one query: of what runs with every request, the store is the smaller part. */
+  /** Reads the token and its account in one query, because it runs with every request. */
   const lookup = (column: "token_hash" | "token_id") =>
     compiledLookup(db, (value) =>
       db
@@ -188,7 +188,7 @@ function checkWanted(wanted: NewToken, now: number): void {
   }
 }
 
-/** The folder's real path, fixed now: a link that is turned elsewhere later does not take the token along. */
+/** Resolves the folder's real path now, so that a link that is changed later does not move the token's access. */
 async function realFolder(folder: string): Promise<string> {
   if (!isAbsolute(folder) || folder.includes("\0")) {
     throw new PosternError("invalid_request", `${JSON.stringify(folder)} is not an absolute path.`);

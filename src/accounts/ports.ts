@@ -1,9 +1,9 @@
 import type { Scope } from "../wire/access.ts";
 import type { AppIdentity, Resource } from "./principal.ts";
 
-/** An access token of an app, in force. */
+/** An app's access token that is in force. */
 export interface AppToken {
-  /** What it can be looked up by again; not the token, and no help in guessing it. */
+  /** An id to look the token up again. It is not the token, and does not help to guess it. */
   readonly tokenId: string;
   readonly accountId: string;
   readonly app: AppIdentity;
@@ -12,15 +12,15 @@ export interface AppToken {
   readonly expiresAt: number;
 }
 
-/** Access tokens as the authorization server knows them, opaque and JWT. */
+/** Looks up access tokens of the authorization server, opaque and JWT. */
 export interface AppTokens {
   /** @returns null when the token is unknown, expired, revoked, or its app disconnected */
   find(token: string): Promise<AppToken | null>;
-  /** The same token looked up again, by its `tokenId`. */
+  /** Looks up the same token again by its `tokenId`. */
   findAgain(tokenId: string): Promise<AppToken | null>;
 }
 
-/** Fetches the keys of a trusted issuer. The address is the owner's own choice; all the same nothing inside is reached by accident. */
+/** Fetches the keys of a trusted issuer. The owner chose the address, but internal addresses are still blocked against mistakes. */
 export type FetchKeys = (
   url: string,
   request: { readonly method: "GET"; readonly headers: Readonly<Record<string, string>> },

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callerOf, type Principal } from "./principal.ts";
 
-test("a caller is the same with every token that it is given in turn", () => {
+test("a caller keeps its identity when its token is refreshed", () => {
   const base: Principal = {
     accountId: "a",
     kind: "token",

@@ -1,47 +1,47 @@
 import { PosternError } from "../core/errors.ts";
 import type { FolderScope, Scope } from "../wire/access.ts";
 
-/** Who is calling, and what they may do. */
+/** The caller, and what it can do. */
 export interface Principal {
   readonly accountId: string;
   /**
-   * `socket`: over the owner's Unix socket. `token`: with a personal token. `browser`: a page of a signed-in browser. `app`: with an
-   * access token of the authorization server. `jwt`: with a token of a trusted issuer. `open`: anybody, with `POSTERN_AUTH=none`.
+   * `socket`: over the owner's Unix socket. `token`: with a personal token. `browser`: a page in a signed-in browser. `app`: with an
+   * access token of the authorization server. `jwt`: with a token of a trusted issuer. `open`: anyone, with `POSTERN_AUTH=none`.
    */
   readonly kind: "socket" | "token" | "browser" | "app" | "jwt" | "open";
-  /** What the credential was given and its account still holds. */
+  /** The scopes that the credential was given and its account still holds. */
   readonly scopes: ReadonlySet<Scope>;
-  /** Real paths of the folders that the caller is limited to; null is no limit. */
+  /** Real paths of the folders that the caller is limited to; null means no limit. */
   readonly folders: readonly string[] | null;
-  /** Of a personal token its id; of an app's or an issuer's token what it can be looked up by again, which is no secret. */
+  /** The id of a personal token; for a token of an app or issuer, an id to look it up again, which is not secret. */
   readonly tokenId: string | null;
   readonly browserSessionId: string | null;
-  /** The app that an access token was given to. */
+  /** The app that the access token was issued to. */
   readonly app: AppIdentity | null;
-  /** What the credential is good for: `mcp` at `/mcp` only, as the token's audience says (RFC 8707). */
+  /** Where the credential is valid: `mcp` means only at `/mcp`, according to the token's audience (RFC 8707). */
   readonly resource: Resource;
-  /** Milliseconds since the epoch; null for what does not end by itself. */
+  /** Milliseconds since the epoch; null when it does not expire. */
   readonly expiresAt: number | null;
-  /** Notes each folder that the folder rule allows the caller; of a request or a socket, which depends on them. */
+  /** Records each folder that the folder rule allowed, for a request or socket that depends on them. */
   readonly allowed?: AllowedFolders;
 }
 
-/** An app, and the decision that let it in. */
+/** An app, and the grant that authorized it. */
 export interface AppIdentity {
   readonly clientId: string;
   readonly appId: string;
 }
 
-/** Where a token is good. */
+/** Where a token is valid. */
 export type Resource = "all" | "mcp";
 
-/** What a caller shows to say who they are. */
+/** The credential that a caller presents. */
 export type Credentials =
   | { readonly kind: "socket" }
   | { readonly kind: "open" }
-  /** The `Authorization` header as it came, undefined when there was none. */
+  /** The `Authorization` header as received; undefined when there was none. */
   | { readonly kind: "header"; readonly authorization: string | undefined }
-  /** A page's: every cookie of the session's name, and the key of the origin's storage, undefined when it was not sent. */
+  /** Sent by a page: every cookie of the session's name, and the key from the origin's storage (undefined when it was not sent). */
   | { readonly kind: "browser"; readonly cookies: readonly string[]; readonly key: string | undefined };
 
 /** Codes that accounts throw. */
@@ -56,9 +56,9 @@ export type AccountsErrorCode =
   | "account_exists"
   | "passkey_not_found";
 
-/** Names a caller, the same for every access token that it is given in turn: to count what is theirs. */
+/** Identifies a caller independently of its current access token, to count its resources. */
 export function callerOf({ accountId, kind, app, tokenId, browserSessionId }: Principal): string {
-  // An issuer's tokens are known by their hashes, and each is another.
+  // Tokens of an issuer are identified by their hashes, which differ for each token.
   const credential = app?.appId ?? (kind === "jwt" ? null : (tokenId ?? browserSessionId));
   return [accountId, kind, credential ?? ""].join(" ");
 }
@@ -71,16 +71,16 @@ export function requireScope(principal: Principal, scope: Scope): void {
   });
 }
 
-/** A folder, and what the folder rule allowed in it. */
+/** A folder, and the scopes that the folder rule allowed in it. */
 interface AllowedFolder {
   readonly dir: string;
   readonly scope: FolderScope;
 }
 
-/** Far more than what stays open works with; a call that goes through all sessions does not stay open. */
+/** Far more folders than an open connection needs; a call that reads all sessions does not stay open. */
 const maxFolders = 1_000;
 
-/** The folders that the folder rule allowed a caller in one request or socket, which ends when one of them is taken away. */
+/** The folders that the folder rule allowed in one request or socket, which ends when one of them is removed. */
 export class AllowedFolders {
   readonly #folders = new Map<string, AllowedFolder>();
   readonly #included = new Set<AllowedFolders>();
@@ -89,7 +89,7 @@ export class AllowedFolders {
     if (this.#folders.size < maxFolders) this.#folders.set(`${folder.scope} ${folder.dir}`, folder);
   }
 
-  /** Those of another request too, now and later: its answer is given to this one. */
+  /** Also depends on the folders of another request, now and later, because this request receives its answer. */
   include(others: AllowedFolders): void {
     if (others !== this) this.#included.add(others);
   }

@@ -24,7 +24,7 @@ async function setUp(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("a sign-in link", (openStore) => {
-  test("signs one browser in, once", async () => {
+  test("signs in one browser, once", async () => {
     const { accounts, accountId, clock, redeem, call } = await setUp(openStore);
     const { url, expiresAt } = await accounts.signIn.createUrl(accountId, "https://postern.example.org/");
     expect(url).toMatch(/^https:\/\/postern\.example\.org\/sign-in#[\w-]{43}$/);
@@ -47,7 +47,7 @@ describeOnBothStores("a sign-in link", (openStore) => {
     await expect(redeem("unknown")).rejects.toMatchObject(unauthenticated);
   });
 
-  test("signs one browser in when two come with it at once, to two processes", async () => {
+  test("signs in one browser when two processes redeem it at the same time", async () => {
     const { store, clock, accounts, accountId, link } = await setUp(openStore);
     const other = createAccounts({ db: (await store.openAgain()).db, clock });
     const given = await link();
@@ -60,7 +60,7 @@ describeOnBothStores("a sign-in link", (openStore) => {
     expect(await accounts.browsers.list(accountId)).toHaveLength(1);
   });
 
-  test("is good for ten minutes, to the millisecond", async () => {
+  test("is valid for ten minutes, to the millisecond", async () => {
     const { store, clock, link, redeem } = await setUp(openStore);
     const [early, late] = [await link(), await link()];
     await clock.advance(10 * minuteMs - 1);
@@ -71,7 +71,7 @@ describeOnBothStores("a sign-in link", (openStore) => {
     expect(await store.db.selectFrom("sign_in_links").selectAll().execute()).toHaveLength(1);
   });
 
-  test("is one of ten that are open; a new one ends the oldest", async () => {
+  test("is one of at most ten open links; a new one ends the oldest", async () => {
     const { clock, link, redeem } = await setUp(openStore);
     const links: string[] = [];
     for (let made = 0; made < 11; made += 1) {
@@ -84,7 +84,7 @@ describeOnBothStores("a sign-in link", (openStore) => {
 });
 
 describeOnBothStores("a browser session", (openStore) => {
-  test("counts with its own cookie and its own key, and with nothing less", async () => {
+  test("requires both its own cookie and its own key", async () => {
     const { accounts, signIn, call } = await setUp(openStore);
     const [one, two] = [await signIn(), await signIn()];
     await expect(call({ cookie: one.cookie, key: two.key })).rejects.toMatchObject(unauthenticated);
@@ -103,13 +103,13 @@ describeOnBothStores("a browser session", (openStore) => {
       const attempt = accounts.authenticate({ kind: "browser", cookies, key });
       await expect(attempt).rejects.toMatchObject(unauthenticated);
     }
-    // Another port of the host set cookies of the same name: they only must not be in the way.
+    // Another port of the host may set cookies of the same name; they must not interfere.
     const cookies = ["planted", two.cookie, one.cookie];
     const principal = await accounts.authenticate({ kind: "browser", cookies, key: one.key });
     expect(principal.browserSessionId).toBe(one.browserSessionId);
   });
 
-  test("is known by its cookie alone, for pages, as long as it lasts; by its key alone it is not", async () => {
+  test("is identified for pages by its cookie alone while it is in force, but not by its key alone", async () => {
     const { accounts, accountId, clock, signIn } = await setUp(openStore);
     const [one, two] = [await signIn(), await signIn()];
     const seen = await accounts.browserOf(["planted", "x".repeat(43), one.cookie, two.cookie]);
@@ -123,7 +123,7 @@ describeOnBothStores("a browser session", (openStore) => {
     expect(await accounts.browserOf([two.cookie])).toBeNull();
   });
 
-  test("leaves nothing in the store from which it could be used", async () => {
+  test("stores nothing that could be used to sign in", async () => {
     const { store, link, redeem } = await setUp(openStore);
     const [used, open] = [await link(), await link()];
     const { cookie, key } = await redeem(used);
@@ -157,7 +157,7 @@ describeOnBothStores("a browser session", (openStore) => {
     await isNoted();
     await clock.advance(1);
     await expect(call(unused)).rejects.toMatchObject(unauthenticated);
-    expect(await accounts.browsers.list(accountId)).toMatchObject([{ userAgent: "used" }]); // expired ones are gone
+    expect(await accounts.browsers.list(accountId)).toMatchObject([{ userAgent: "used" }]); // expired sessions are removed
     while (clock.now() < begin + 390 * dayMs) {
       await clock.advance(20 * dayMs);
       await call(used);
@@ -169,7 +169,7 @@ describeOnBothStores("a browser session", (openStore) => {
     await expect(call(used)).rejects.toMatchObject(unauthenticated);
   });
 
-  test("notes its use once a minute at most", async () => {
+  test("records its use at most once a minute", async () => {
     const { accounts, accountId, clock, signIn, call } = await setUp(openStore);
     const browser = await signIn();
     const lastUsed = async () => Date.parse((await accounts.browsers.list(accountId))[0]?.lastUsedAt ?? "");
@@ -183,7 +183,7 @@ describeOnBothStores("a browser session", (openStore) => {
     expect(await lastUsed()).toBe(first + minuteMs);
   });
 
-  test("is authenticated after a while while something else is written", async () => {
+  test("is authenticated after an idle period during another write", async () => {
     const { store, clock, accountId, signIn, call } = await setUp(openStore);
     const browser = await signIn();
     await clock.advance(2 * minuteMs);
@@ -193,7 +193,7 @@ describeOnBothStores("a browser session", (openStore) => {
     expect(await call(browser)).toMatchObject({ kind: "browser", accountId });
   });
 
-  test("is revoked at once, in another process and in what it opened, by its own account only", async () => {
+  test("is revoked at once by its own account only, in every process and on open connections", async () => {
     const { store, clock, accounts, accountId, signIn, call } = await setUp(openStore);
     const browser = await signIn("phone");
     const principal = await call(browser);
@@ -211,7 +211,7 @@ describeOnBothStores("a browser session", (openStore) => {
     expect(await accounts.browsers.list(accountId)).toEqual([]);
   });
 
-  test("is one of a hundred; the one that was not used for longest goes", async () => {
+  test("is one of at most a hundred; the one that was idle longest is signed out", async () => {
     const { store, accounts, accountId, clock, signIn, call } = await setUp(openStore);
     const first = await signIn("first");
     const [row] = await store.db.selectFrom("browser_sessions").selectAll().execute();
@@ -234,7 +234,7 @@ describeOnBothStores("a browser session", (openStore) => {
     await call(first);
   });
 
-  test("of an account that is not the owner's may what its account may", async () => {
+  test("of another account can do what that account can", async () => {
     const { accounts, call } = await setUp(openStore);
     const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
     const { link } = await accounts.signIn.createLink(guest.accountId);

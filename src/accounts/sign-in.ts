@@ -6,23 +6,23 @@ import type { Tables } from "../storage/schema.ts";
 import type { SignInLink } from "../wire/sign-in.ts";
 import type { BrowserSessionStore, NewBrowser } from "./browser-sessions.ts";
 
-/** Long enough to carry a link to a phone, too short for one that was forgotten in a terminal's scrollback. */
+/** Enough time to send a link to a phone, but too short for a link left in a terminal's scrollback. */
 const linkLifeMs = 10 * 60_000;
 
-/** Links of one account that nobody used yet; a new one ends the oldest. */
+/** Maximum unused links of one account; a new one ends the oldest. */
 const maxOpenLinks = 10;
 
-/** A link that was just made; it cannot be read again. */
+/** A new link. It cannot be read again. */
 export interface NewSignInLink {
   /** 256 random bits, base64url. */
   readonly link: string;
   readonly expiresAt: string;
 }
 
-/** Single-use links that sign a browser in, good for ten minutes; of each only the SHA-256 is stored. */
+/** Single-use links that sign a browser in, valid for ten minutes. Only their SHA-256 is stored. */
 export interface SignIn {
   createLink(accountId: string): Promise<NewSignInLink>;
-  /** A new link as the address to open in a browser. What stands behind its `#` reaches no server and no log. */
+  /** Creates a link as the address to open in a browser. The part after `#` is never sent to a server or logged. */
   createUrl(accountId: string, baseUrl: string): Promise<SignInLink>;
   /** @throws PosternError `unauthenticated` when the link is unknown, used or expired */
   redeem(link: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
@@ -39,7 +39,7 @@ export function createSignIn(deps: {
     await db.deleteFrom("sign_in_links").where("expires_at", "<=", clock.now()).execute();
   }
 
-  /** Uses the link up. @returns whose it is, null for a link that is none */
+  /** Consumes the link. @returns its account, or null for an invalid link */
   async function take(link: string): Promise<string | null> {
     const linkHash = sha256(link);
     const found = await db
@@ -48,7 +48,7 @@ export function createSignIn(deps: {
       .where("link_hash", "=", linkHash)
       .executeTakeFirst();
     if (found === undefined || !sameHash(found.link_hash, linkHash) || found.expires_at <= clock.now()) return null;
-    // Whoever removes it has it: of two that come at once, one.
+    // The delete decides: of two requests at the same time, only one removes the row.
     const { numDeletedRows } = await db
       .deleteFrom("sign_in_links")
       .where("link_hash", "=", linkHash)

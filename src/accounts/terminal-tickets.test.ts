@@ -24,7 +24,7 @@ function setUp() {
 }
 
 describe("a ticket", () => {
-  test("opens one connection, to its session in its mode", async () => {
+  test("opens one connection, to its session and in its mode", async () => {
     const { tickets, clock } = setUp();
     const { ticket, mode, expiresAt } = tickets.create(caller, { sessionId: "s1", mode: "observe" });
     expect(ticket).toMatch(/^[\w-]{43}$/);
@@ -34,14 +34,14 @@ describe("a ticket", () => {
     expect(await tickets.redeem("unknown")).toBe(null);
   });
 
-  test("of two connections at the same moment lets in one", async () => {
+  test("opens only one of two simultaneous connections", async () => {
     const { tickets } = setUp();
     const { ticket } = tickets.create(caller, { sessionId: "s1" });
     const redeemed = await Promise.all([tickets.redeem(ticket), tickets.redeem(ticket)]);
     expect(redeemed.filter((each) => each !== null)).toHaveLength(1);
   });
 
-  test("is good for 30 seconds", async () => {
+  test("is valid for 30 seconds", async () => {
     const { tickets, clock } = setUp();
     const [early, late] = [tickets.create(caller, { sessionId: "s1" }), tickets.create(caller, { sessionId: "s1" })];
     await clock.advance(29_999);
@@ -50,7 +50,7 @@ describe("a ticket", () => {
     expect(await tickets.redeem(late.ticket)).toBe(null);
   });
 
-  test("drives when its caller may, and is refused to who may not and asks for it", () => {
+  test("allows driving if its caller can, and is refused to a caller who asks to drive but cannot", () => {
     const { tickets } = setUp();
     const observer: Principal = { ...caller, scopes: new Set(["coding:read"]) };
     expect(tickets.create(caller, { sessionId: "s1" }).mode).toBe("drive");
@@ -60,7 +60,7 @@ describe("a ticket", () => {
     expect(() => tickets.create(blind, { sessionId: "s1" })).toThrow("coding:read");
   });
 
-  test("is one of 32 of its caller, of whom the oldest goes, and those of others stay", async () => {
+  test("is one of at most 32 of its caller; the oldest is dropped, and other callers' tickets stay", async () => {
     const { tickets } = setUp();
     const other = tickets.create({ ...caller, tokenId: "phone" }, { sessionId: "s1" });
     const [oldest, ...rest] = Array.from({ length: 33 }, () => tickets.create(caller, { sessionId: "s1" }).ticket);
@@ -70,7 +70,7 @@ describe("a ticket", () => {
   });
 });
 
-describeOnBothStores("whoever redeemed a ticket", (openStore: OpenTestStore) => {
+describeOnBothStores("the caller who redeemed a ticket", (openStore: OpenTestStore) => {
   async function withToken(wanted: Partial<NewToken> = {}) {
     const { db } = await openStore();
     const clock = createFakeClock();
@@ -87,7 +87,7 @@ describeOnBothStores("whoever redeemed a ticket", (openStore: OpenTestStore) => 
     return { accounts, accountId, clock, principal, revoke: () => accounts.tokens.revoke(accountId, record.tokenId) };
   }
 
-  test("is looked up again then and later", async () => {
+  test("is looked up again when redeeming and later", async () => {
     const { accounts, principal, revoke } = await withToken();
     const [first, second] = [1, 2].map(() => accounts.tickets.create(principal, { sessionId: "s1" }).ticket);
     const redeemed = await accounts.tickets.redeem(first ?? "");
@@ -98,14 +98,14 @@ describeOnBothStores("whoever redeemed a ticket", (openStore: OpenTestStore) => 
     expect(await accounts.tickets.redeem(second ?? "")).toBe(null);
   });
 
-  test("is not let in when the token has expired since", async () => {
+  test("is refused when the token has expired since", async () => {
     const { clock, accounts, principal } = await withToken({ expiresAt: createFakeClock().now() + 10_000 });
     const { ticket } = accounts.tickets.create(principal, { sessionId: "s1" });
     await clock.advance(10_000);
     expect(await accounts.tickets.redeem(ticket)).toBe(null);
   });
 
-  test("may be the owner, over the socket or while the door is open", async () => {
+  test("can be the owner, over the socket or while authentication is off", async () => {
     const { accounts } = await withToken();
     for (const kind of ["socket", "open"] as const) {
       const principal = await accounts.authenticate({ kind });

@@ -4,39 +4,39 @@ import { newSecret, sha256 } from "../core/ids.ts";
 import type { TerminalMode, TerminalTicket } from "../wire/terminal.ts";
 import { type Principal, requireScope } from "./principal.ts";
 
-/** Long enough for a slow phone to open a connection, too short to be found in a log and used. */
+/** Enough time for a slow phone to connect, but too short to find the ticket in a log and use it. */
 const ticketLifeMs = 30_000;
-/** Unused tickets of one caller; the oldest goes. Ours: a page asks for one for each terminal that it connects. */
+/** Maximum unused tickets of one caller; the oldest is dropped. Our own limit: a page requests one for each terminal it opens. */
 const maxTicketsOfCaller = 32;
-/** Unused tickets of all callers; the oldest goes. */
+/** Maximum unused tickets of all callers; the oldest is dropped. */
 const maxTickets = 4_096;
 
-/** What a ticket stands for. */
+/** The connection that a ticket opens. */
 export interface RedeemedTicket {
   readonly principal: Principal;
   readonly sessionId: string;
   readonly mode: TerminalMode;
   /**
-   * The caller looked up again: for as long as the connection is open.
-   * @throws PosternError `unauthenticated` when the token or browser session that asked for the ticket is revoked or expired
+   * Looks up the caller again, for as long as the connection is open.
+   * @throws PosternError `unauthenticated` when the token or browser session that requested the ticket is revoked or expired
    */
   refresh(): Promise<Principal>;
 }
 
 /**
- * Tickets for clients that cannot send a header with their WebSocket: single use, good for 30 seconds, bound to one session and mode.
- * They live in this process alone, as hashes; a restart loses them.
+ * Tickets for clients that cannot send a header with a WebSocket: single use, valid for 30 seconds, and bound to one session and mode.
+ * Only their hashes are kept, in this process's memory, so a restart invalidates them.
  */
 export interface TerminalTickets {
   /**
-   * Without `mode`: drive if the caller may, else observe.
-   * @throws PosternError `insufficient_scope` when the caller may not look, or may not drive and asked to
+   * Without `mode`: drive if the caller can, otherwise observe.
+   * @throws PosternError `insufficient_scope` when the caller cannot observe, or asks to drive but cannot
    */
   create(
     principal: Principal,
     wanted: { readonly sessionId: string; readonly mode?: TerminalMode | undefined },
   ): TerminalTicket;
-  /** Uses the ticket up. @returns null when it is unknown, used or expired, or its caller would not be let in any more */
+  /** Consumes the ticket. @returns null when it is unknown, used or expired, or its caller no longer authenticates */
   redeem(ticket: string): Promise<RedeemedTicket | null>;
 }
 
@@ -44,13 +44,13 @@ interface OpenTicket extends Pick<RedeemedTicket, "principal" | "sessionId" | "m
   readonly expiresAt: number;
 }
 
-/** @param deps `refresh` looks a caller up again, and throws `unauthenticated` when it is gone */
+/** @param deps `refresh` looks up a caller again, and throws `unauthenticated` when it is no longer valid */
 export function createTerminalTickets(deps: {
   readonly clock: Clock;
   readonly refresh: (principal: Principal) => Promise<Principal>;
 }): TerminalTickets {
   const { clock, refresh } = deps;
-  /** By the ticket's hash, oldest first: all live equally long. */
+  /** By the ticket's hash, oldest first: all have the same lifetime. */
   const open = new Map<string, OpenTicket>();
 
   function makeRoom(caller: string): void {
@@ -75,7 +75,7 @@ export function createTerminalTickets(deps: {
     async redeem(ticket) {
       const hash = sha256(ticket);
       const found = open.get(hash);
-      open.delete(hash); // before anything is awaited: two connections with one ticket are one too many
+      open.delete(hash); // before the first await, so that two connections cannot use the same ticket
       if (found === undefined || found.expiresAt <= clock.now()) return null;
       const { sessionId, mode } = found;
       try {

@@ -75,7 +75,7 @@ interface Differs {
   readonly by?: Signer;
 }
 
-/** A token as the issuer makes them, unless it differs; a claim or head that is undefined is left out. */
+/** A token as the issuer creates it, with the given changes; an undefined claim or header field is omitted. */
 async function token({ claims = {}, head = {}, by = signer }: Differs = {}): Promise<string> {
   const now = startAt / 1_000;
   const usual = { iss: issuer, aud: audience, sub: "user-1", exp: now + 3_600, iat: now, client_id: "c", jti: "j" };
@@ -85,7 +85,7 @@ async function token({ claims = {}, head = {}, by = signer }: Differs = {}): Pro
 }
 
 describe("RFC 9068: an access token of a trusted issuer", () => {
-  test("is its account, with what token, issuer and account all allow", async () => {
+  test("authenticates its account, with the scopes that token, issuer and account all allow", async () => {
     const { signIn, guest, owner } = await setUp();
     const principal = await signIn(await token());
     expect(principal).toMatchObject({
@@ -102,7 +102,7 @@ describe("RFC 9068: an access token of a trusted issuer", () => {
     expect(again.scopes).toEqual(new Set());
   });
 
-  test("may say its type in full, and be signed with any algorithm of the list", async () => {
+  test("can have the full media type, and be signed with any listed algorithm", async () => {
     const { code } = await setUp();
     expect(await code(await token({ head: { typ: "application/at+jwt" } }))).toBe(null);
     expect(await code(await token({ head: { typ: "AT+JWT" } }))).toBe(null);
@@ -111,30 +111,30 @@ describe("RFC 9068: an access token of a trusted issuer", () => {
 
   test.each([
     ["an issuer that is not trusted", { claims: { iss: "https://evil.example" } }],
-    ["an issuer with a slash too many", { claims: { iss: `${issuer}/` } }],
+    ["an issuer with an extra slash", { claims: { iss: `${issuer}/` } }],
     ["no issuer", { claims: { iss: undefined } }],
     ["another audience", { claims: { aud: "https://elsewhere.example" } }],
     ["no audience", { claims: { aud: undefined } }],
-    ["an ID token in its place", { head: { typ: "JWT" } }],
+    ["an ID token instead", { head: { typ: "JWT" } }],
     ["no type", { head: { typ: undefined } }],
-    ["a token of another kind", { head: { typ: "dpop+jwt" } }],
-    ["an end long ago", { claims: { exp: startAt / 1_000 - 6 } }],
-    ["no end", { claims: { exp: undefined } }],
-    ["an end that is no date", { claims: { exp: 1e300 } }],
-    ["a beginning that is to come", { claims: { nbf: startAt / 1_000 + 6 } }],
-    ["a subject that is nobody here", { claims: { sub: "user-4" } }],
-    ["a subject of every object", { claims: { sub: "__proto__" } }],
-    ["a subject whose account is not there", { claims: { sub: "user-2" } }],
+    ["a token of another type", { head: { typ: "dpop+jwt" } }],
+    ["an expiry long ago", { claims: { exp: startAt / 1_000 - 6 } }],
+    ["no expiry", { claims: { exp: undefined } }],
+    ["an expiry that is not a date", { claims: { exp: 1e300 } }],
+    ["a start in the future", { claims: { nbf: startAt / 1_000 + 6 } }],
+    ["an unmapped subject", { claims: { sub: "user-4" } }],
+    ["a subject that is a property of every object", { claims: { sub: "__proto__" } }],
+    ["a subject whose account does not exist", { claims: { sub: "user-2" } }],
     ["no subject", { claims: { sub: undefined } }],
     ["another issuer's subject", { claims: { sub: "user-9" } }],
-    ["a head that must be understood", { head: { crit: ["exp"], exp: 1 } }],
+    ["a header field that must be understood", { head: { crit: ["exp"], exp: 1 } }],
   ] satisfies [string, Differs][])("with %s is refused", async (_what, differs) => {
     const { code } = await setUp();
-    const made = token(differs).catch(() => null); // jose does not sign all of them
+    const made = token(differs).catch(() => null); // jose cannot sign all of them
     expect(await code((await made) ?? (await signedByHand(differs)))).toBe("unauthenticated");
   });
 
-  test("is taken a few seconds around its times: clocks differ", async () => {
+  test("is accepted a few seconds outside its validity, because clocks differ", async () => {
     const { code, turn } = await setUp();
     expect(await code(await token({ claims: { nbf: startAt / 1_000 + 4 } }))).toBe(null);
     const over = await token({ claims: { exp: startAt / 1_000 } });
@@ -145,7 +145,7 @@ describe("RFC 9068: an access token of a trusted issuer", () => {
   });
 });
 
-/** For heads that no library signs. */
+/** For headers that no library signs. */
 async function signedByHand({ claims, head }: Differs): Promise<string> {
   const key = signer.privateKey;
   const part = (value: object): string => base64url.encode(JSON.stringify(value));
@@ -156,7 +156,7 @@ async function signedByHand({ claims, head }: Differs): Promise<string> {
   return `${text}.${base64url.encode(new Uint8Array(signature))}`;
 }
 
-describe("RFC 8725: a token that was made up", () => {
+describe("RFC 8725: a forged token", () => {
   const body = (claims: object = {}): string =>
     base64url.encode(
       JSON.stringify({
@@ -187,7 +187,7 @@ describe("RFC 8725: a token that was made up", () => {
     }
   });
 
-  test("with a key of its own in its head, or the address of one, is refused, and nobody goes there", async () => {
+  test("with its own key, or a key's address, in its header is refused, and nothing is fetched", async () => {
     const { code, fetched } = await setUp();
     for (const head of [
       { jwk: stranger.jwk },
@@ -211,14 +211,14 @@ describe("RFC 8725: a token that was made up", () => {
     expect(await code(await token({ head: { kid: undefined }, by: stranger }))).toBe("unauthenticated");
   });
 
-  test("with an algorithm that is not on the list is refused, also with the right key", async () => {
+  test("with an unlisted algorithm is refused, even with the right key", async () => {
     const { code, published } = await setUp();
     const ps = await newSigner("p1", "PS256");
     published.set(issuer, [ps.jwk]);
     expect(await code(await token({ head: { alg: "PS256", kid: "p1" }, by: ps }))).toBe("unauthenticated");
   });
 
-  test("and changed after it was signed is refused", async () => {
+  test("that was changed after signing is refused", async () => {
     const { code } = await setUp();
     const [head = "", , signature = ""] = (await token()).split(".");
     expect(await code(`${head}.${body({ sub: "user-3" })}.${signature}`)).toBe("unauthenticated");
@@ -227,7 +227,7 @@ describe("RFC 8725: a token that was made up", () => {
     expect(await code(`${head}..${signature}`)).toBe("unauthenticated");
   });
 
-  test("and huge is refused before anything of it is read", async () => {
+  test("that is huge is refused without being parsed", async () => {
     const { code, fetched } = await setUp();
     expect(await code(await token({ claims: { padding: "x".repeat(8_000) } }))).toBe("unauthenticated");
     expect(await code(await token({ claims: { padding: "x".repeat(3_000_000) } }))).toBe("unauthenticated");
@@ -237,14 +237,14 @@ describe("RFC 8725: a token that was made up", () => {
 });
 
 describe("the keys of a trusted issuer", () => {
-  test("are fetched once for many tokens at the same time, and kept", async () => {
+  test("are fetched once for many simultaneous tokens, and cached", async () => {
     const { code, fetched } = await setUp();
     const one = await token();
     expect(await Promise.all(Array.from({ length: 20 }, () => code(one)))).toEqual(Array(20).fill(null));
     expect(fetched).toHaveLength(1);
   });
 
-  test("are fetched anew for a key that is not known, once a minute at most, whoever makes tokens up", async () => {
+  test("are fetched again for an unknown key, at most once a minute, even for forged tokens", async () => {
     const { code, fetched, published, turn } = await setUp();
     expect(await code(await token())).toBe(null);
     turn(minuteMs);
@@ -263,7 +263,7 @@ describe("the keys of a trusted issuer", () => {
     expect(await code(rotated)).toBe(null);
   });
 
-  test("that it took back count no longer than ten minutes", async () => {
+  test("are valid for at most ten minutes after the issuer removes them", async () => {
     const { code, published, turn } = await setUp();
     const one = await token();
     expect(await code(one)).toBe(null);
@@ -274,7 +274,7 @@ describe("the keys of a trusted issuer", () => {
     expect(await code(one)).toBe("unauthenticated");
   });
 
-  test("of before count for an hour while it cannot be reached, and not for ever", async () => {
+  test("are used for one more hour while the issuer is unreachable, and not longer", async () => {
     const { code, published, turn, fetched } = await setUp();
     const long = await token({ claims: { exp: startAt / 1_000 + 86_400 } });
     expect(await code(long)).toBe(null);
@@ -291,13 +291,13 @@ describe("the keys of a trusted issuer", () => {
   });
 });
 
-test("a token without a trusted issuer goes to the authorization server, of whatever form it is", async () => {
+test("a token without a trusted issuer is looked up in the authorization server, whatever its format", async () => {
   const { apps, signIn, owner } = await setUp();
   const { token: opaque } = apps.issue({ accountId: owner.accountId, scopes: ["coding:write", "admin"] });
   expect(await signIn(opaque)).toMatchObject({ kind: "app", scopes: new Set(["coding:write"]), resource: "all" });
 });
 
-test("what a token of an issuer holds open ends with its time, its account, and what that holds", async () => {
+test("a refreshed caller reflects the token's expiry, and the account's current scopes and removal", async () => {
   const { db, accounts, signIn, guest, turn } = await setUp();
   const principal = await signIn(await token({ claims: { exp: startAt / 1_000 + 60 } }));
   expect(await accounts.refresh(principal)).toEqual(principal);

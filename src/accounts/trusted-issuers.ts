@@ -7,25 +7,25 @@ import type { Log } from "../core/log.ts";
 import type { Scope } from "../wire/access.ts";
 import type { FetchKeys } from "./ports.ts";
 
-/** Somebody else whose access tokens are taken, as the owner configured it. */
+/** An external issuer whose access tokens are accepted, as configured by the owner. */
 export interface TrustedIssuer {
   readonly issuer: string;
   readonly jwksUri: string;
-  /** What its tokens must be for. */
+  /** The audience that its tokens must have. */
   readonly audience: string;
-  /** Asymmetric ones. */
+  /** Asymmetric algorithms only. */
   readonly algorithms: readonly string[];
-  /** From a token's `sub` to the name of an account. */
+  /** Maps a token's `sub` to the name of an account. */
   readonly accounts: Readonly<Record<string, string>>;
-  /** What its tokens may at most. */
+  /** The maximum scopes of its tokens. */
   readonly scopes: readonly Scope[];
 }
 
-/** A token of a trusted issuer, verified. */
+/** A verified token of a trusted issuer. */
 export interface IssuerToken {
-  /** Tells tokens apart; not the token. */
+  /** Identifies the token, but is not the token itself. */
   readonly tokenId: string;
-  /** The account is not looked up yet. */
+  /** The account is not yet looked up. */
   readonly accountName: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Milliseconds since the epoch. */
@@ -34,18 +34,18 @@ export interface IssuerToken {
 
 /** Verifies access tokens of trusted issuers. @see RFC 9068 section 4 */
 export interface TrustedIssuers {
-  /** Whether a token says that it is of one of them. Nothing of it is verified. */
+  /** Whether a token claims to be from one of them. Nothing is verified. */
   claims(token: string): boolean;
-  /** @returns null when it is not one that its issuer made for here, or not in force */
+  /** @returns null when the issuer did not issue it for this gateway, or it is not in force */
   verify(token: string): Promise<IssuerToken | null>;
 }
 
-/** How far the clocks of two machines may differ. */
+/** The maximum clock difference between two machines. */
 export const clockToleranceMs = 5_000;
 
-/** Dates end there; what is later is no time. */
+/** The largest valid `Date`; later times are invalid. */
 const lastMs = 8_640_000_000_000_000;
-/** Of `scope`, so many are looked at. Somebody else decides how many there are. */
+/** Maximum scopes of a token's `scope` to read, because the issuer decides how many there are. */
 const maxScopes = 100;
 
 const claimedSchema = z.looseObject({ iss: z.string() });
@@ -79,7 +79,7 @@ export function createTrustedIssuers(deps: {
         return toToken(token, payload, by);
       } catch (error) {
         if (error instanceof errors.JOSEError) return null;
-        // A key that is published but is none, say. Whoever holds such a token is not to see a 500.
+        // For example, a published key that is invalid. A caller with such a token must not get a 500.
         deps.log.debug({ issuer: by.issuer }, "a token of a trusted issuer could not be verified");
         return null;
       }
@@ -96,7 +96,7 @@ function toToken(token: string, { sub, exp = 0, scope }: JWTPayload, by: Trusted
   return { tokenId: sha256(token), accountName, scopes: new Set(scopes), expiresAt };
 }
 
-/** The `iss` of what looks like a JWT, unverified; null when it looks like none. */
+/** The unverified `iss` of a value that looks like a JWT; null for any other value. */
 function claimedIssuer(token: string): string | null {
   const [, payload = "", signature, ...more] = token.split(".", 4);
   if (signature === undefined || more.length > 0) return null;
@@ -104,17 +104,17 @@ function claimedIssuer(token: string): string | null {
     const claims = claimedSchema.safeParse(JSON.parse(Buffer.from(payload, "base64url").toString("utf8")));
     return claims.success ? claims.data.iss : null;
   } catch {
-    return null; // no JSON: no JWT
+    return null; // not JSON, so not a JWT
   }
 }
 
-/** A token's key that is not known makes its issuer be asked, this often at most: tokens are made up by anybody. */
+/** Minimum time between fetches for an unknown key: anyone can forge tokens. */
 const askAgainMs = 60_000;
-/** Older keys are fetched anew before they are used: an issuer takes back a key by leaving it out. */
+/** Older keys are fetched again before use: an issuer revokes a key by no longer publishing it. */
 const freshMs = 10 * 60_000;
-/** While the issuer cannot be reached, its keys of before count for so long. */
+/** While the issuer is unreachable, its previous keys stay valid for this long. */
 const staleMs = 60 * 60_000;
-/** Issuers have a handful. */
+/** Maximum keys of an issuer; issuers have a handful. */
 const maxKeys = 100;
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(maxKeys) });
@@ -127,8 +127,8 @@ interface IssuerKeysDeps {
 }
 
 /**
- * The public keys of one issuer, as `jose` asks for them: fetched when the first token comes, and again when they are old or a token names
- * one that is not known. What a token's own head says of keys (`jwk`, `jku`, `x5c`, `x5u`) is never looked at.
+ * The public keys of one issuer, in the form that `jose` expects. They are fetched with the first token, and again when they are old or a
+ * token names an unknown key. Keys in the token's own header (`jwk`, `jku`, `x5c`, `x5u`) are never used.
  *
  * @see RFC 7517, RFC 8725 section 3.10
  */
@@ -150,7 +150,7 @@ function createIssuerKeys({ jwksUri, fetch, clock, log }: IssuerKeysDeps): JWTVe
     }
   }
 
-  /** Asks, unless it did a moment ago; who comes meanwhile waits for the same answer. */
+  /** Fetches the keys, unless it did a moment ago; concurrent callers share one fetch. */
   function refetch(): Promise<void> {
     if (asking !== undefined) return asking;
     if (clock.now() - askedAt < askAgainMs) return Promise.resolve();
