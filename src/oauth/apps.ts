@@ -9,7 +9,7 @@ import type { OAuth } from "./oauth.ts";
 import type { NoteAudit } from "./ports.ts";
 import type { RecordStore } from "./record-store.ts";
 
-/** What a grant's payload holds. */
+/** The payload of a grant. */
 const grantSchema = z.object({
   appId: z.string(),
   clientId: z.string(),
@@ -17,10 +17,10 @@ const grantSchema = z.object({
   resources: z.record(z.string(), z.string()),
 });
 
-/** Shown at most: far above need. */
+/** Maximum apps to list, far more than anyone needs. */
 const maxApps = 1_000;
 
-/** Apps that accounts let in: each is a grant. */
+/** Apps that accounts have authorized. Each app is a grant. */
 export function createApps(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;

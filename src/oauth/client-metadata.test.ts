@@ -11,7 +11,7 @@ import type { FetchDocument } from "./ports.ts";
 
 const address = "https://app.example/client.json";
 
-/** Documents of `app.example` and `other.example`; the mute hosts never answer, and the rest have nothing. */
+/** Serves documents for `app.example` and `other.example`. The mute hosts never answer, and other hosts fail. */
 function createWeb() {
   const fetched: string[] = [];
   const mute = Promise.withResolvers<never>();
@@ -33,8 +33,8 @@ function refresh(server: TestAuthorizationServer, clientId: string, token = "x")
   return server.post(oauthPaths.token, { grant_type: "refresh_token", client_id: clientId, refresh_token: token });
 }
 
-describeOnBothStores("a client that is known by its document", (openStore) => {
-  test("that was let in refreshes and revokes while its host is away, also after a restart", async () => {
+describeOnBothStores("a client identified by its metadata document", (openStore) => {
+  test("that is authorized can refresh and revoke while its host is unreachable, even after a restart", async () => {
     const store = await openStore();
     const before = await startAuthorizationServer(store, createWeb());
     const { refreshToken } = await before.letIn(address);
@@ -50,7 +50,7 @@ describeOnBothStores("a client that is known by its document", (openStore) => {
     expect(await refresh(off, address)).toMatchObject({ status: 401, body: { error: "invalid_client" } });
   });
 
-  test("that was let in is not locked out by strangers who name many, or hosts that are mute", async () => {
+  test("that is authorized is not locked out when unknown clients name many documents or unresponsive hosts", async () => {
     const web = createWeb();
     const server = await startAuthorizationServer(await openStore(), web);
     const { refreshToken } = await server.letIn(address);
@@ -63,14 +63,14 @@ describeOnBothStores("a client that is known by its document", (openStore) => {
     await expect.poll(() => web.fetched.filter((url) => url.includes("mute"))).toHaveLength(8);
     const { body } = await refresh(server, address, refreshToken);
     expect(body).toMatchObject({ refresh_token: expect.any(String) });
-    // An account lets in whom it wants, too: the known, whose document is asked for again, and the new.
+    // An account can still authorize clients: a known one, whose document is fetched again, and a new one.
     const asked = web.fetched.filter((url) => url === address).length;
     await server.letIn(address);
     expect(web.fetched.filter((url) => url === address)).toHaveLength(asked + 1);
     await server.letIn("https://other.example/c");
   });
 
-  test("that nobody let in is asked for one at a time of each host", async () => {
+  test("that is not authorized is fetched once at a time per host", async () => {
     const web = createWeb();
     const server = await startAuthorizationServer(await openStore(), web);
     const hangs = refresh(server, "https://mute.example/1").catch(() => null);

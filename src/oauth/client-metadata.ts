@@ -5,15 +5,15 @@ import { appScopes } from "../wire/access.ts";
 import type { FetchDocument } from "./ports.ts";
 import { payloadSchema } from "./record-store.ts";
 
-/** Metadata of a client, by the names of RFC 7591. */
+/** Client metadata, with the field names of RFC 7591. */
 export type ClientMetadata = Readonly<Record<string, unknown>>;
 
 export const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 export const grantTypes = ["authorization_code", "refresh_token", deviceGrant] as const;
-/** How a client may show who it is. */
+/** The supported ways to authenticate a client. */
 export const authMethods = ["none", "client_secret_basic", "client_secret_post"] as const;
 
-/** All that is kept of a client's metadata. Nothing else counts here, and some of the rest would make the library fetch addresses. */
+/** The only metadata fields that are stored. The others have no effect here, and some would make the library fetch URLs. */
 const keptFields: ReadonlySet<string> = new Set([
   "application_type",
   "client_id",
@@ -35,16 +35,16 @@ const keptFields: ReadonlySet<string> = new Set([
 
 const maxRedirects = 20;
 const maxRedirectLength = 2_000;
-/** Of all of it as JSON: far above need, and strangers may register many. */
+/** Maximum length of the metadata as JSON. More than anyone needs, because unknown clients can register many. */
 const maxMetadataBytes = 8 * 1_024;
 
 /**
- * What is wrong with a client's metadata, beyond what the library checks; null when nothing is. What we do not have and RFC 7591 section 2
- * lets a server leave out is taken out of `metadata`: other fields, other scopes, other grant types.
+ * Checks a client's metadata beyond what the library checks; null when it is valid. Removes from `metadata` what is not supported and
+ * RFC 7591 section 2 allows a server to ignore: other fields, other scopes, other grant types.
  */
 export function applyClientRules(metadata: Record<string, unknown>): string | null {
   for (const field of Object.keys(metadata)) if (!keptFields.has(field)) delete metadata[field];
-  // For all: http to this machine on any port, https, and schemes of an app's own (RFC 8252); never http to another host.
+  // Every client can use http to this machine on any port, https, and an app's private-use schemes (RFC 8252); never http elsewhere.
   metadata["application_type"] = "native";
   metadata["grant_types"] = supported(metadata["grant_types"], grantTypes);
   const redirects = listOf(metadata["redirect_uris"]);
@@ -62,22 +62,22 @@ export function applyClientRules(metadata: Record<string, unknown>): string | nu
   return `the metadata must have at most ${maxMetadataBytes} bytes`;
 }
 
-/** The library would first ask for keys that some methods need. */
+/** Otherwise the library first asks for the keys that some methods need. */
 function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): string | null {
   if (method === undefined || authMethods.some((each) => each === method)) return null;
   return `token_endpoint_auth_method must be one of ${authMethods.join(", ")}`;
 }
 
-/** Those of RFC 3986 but the `#` of a fragment (RFC 6749 section 3.1.2). */
+/** The characters of RFC 3986, except the `#` of a fragment (RFC 6749 section 3.1.2). */
 const uriCharacters = /^[\w\-.~:/?[\]@!$&'()*+,;=%]+$/;
 
-/** Every message begins with `redirect_uris`: by that the library chooses `invalid_redirect_uri` over `invalid_client_metadata`. */
+/** Every message starts with `redirect_uris`, so that the library answers `invalid_redirect_uri`, not `invalid_client_metadata`. */
 function redirectFault(uri: unknown): string | null {
-  // The parser of URLs drops control characters and takes a backslash for a slash, so what it accepts is not yet what a browser is sent to.
+  // The URL parser drops control characters and treats a backslash as a slash, so it accepts more than a browser would follow.
   const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && uriCharacters.test(uri);
   const url = isPlain ? URL.parse(uri) : null;
   if (!isPlain || url === null) return "redirect_uris must contain only valid URIs of at most 2000 ASCII characters";
-  // It also reads 127.1 and https:///host as other addresses than they are written.
+  // It also reads 127.1 and https:///host as different addresses than written.
   const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
   if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
     return "redirect_uris must spell out the host as browsers do";
@@ -93,30 +93,30 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What stays when it is no list is for the library to refuse. */
+/** A value that is not a list is left for the library to refuse. */
 function supported(value: unknown, ours: readonly string[]): unknown[] {
   return listOf(value).filter((item) => typeof item === "string" && ours.includes(item));
 }
 
 /**
- * Clients whose id is the address of their metadata.
+ * Clients whose id is the URL of their metadata document.
  * @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/
  */
 export interface ClientDocuments {
-  /** @returns null when the id is no such address, nothing good is there, or it cannot be asked for now */
+  /** @returns null when the id is not such a URL, has no valid document, or cannot be fetched now */
   find(clientId: string, asked: AskedDocument): Promise<ClientMetadata | null>;
 }
 
-/** Who asks for a document, and what is known of it. */
+/** Who requests a document, and what is already known about it. */
 export interface AskedDocument {
-  /** An account that decides, or a client at one of the protocol's routes: that may be anybody. */
+  /** An account that makes a decision, or a client at a protocol route, which can be anyone. */
   readonly asker: "account" | "client";
-  /** What it said when an account let it in; null when none did. Where nothing is decided, that is what counts. */
+  /** The document that an account last approved; null when none did. It is used wherever no decision is made. */
   readonly approved: ClientMetadata | null;
 }
 
 interface Kept {
-  /** Null when there was nothing good. */
+  /** Null when no valid document was found. */
   readonly metadata: ClientMetadata | null;
   readonly until: number;
 }
@@ -126,15 +126,15 @@ interface Fetching {
   readonly answer: Promise<ClientMetadata | null>;
 }
 
-/** Documents in memory at once; the one fetched longest ago goes first. */
+/** Maximum documents in memory; the one fetched longest ago is dropped first. */
 const maxDocuments = 200;
-/** Fetches at once of documents that nobody let in, for each kind of asker: what strangers name keeps no account waiting. */
+/** Concurrent fetches of unapproved documents, for each kind of asker, so that unknown clients never delay an account. */
 const maxFetches = 8;
 const minuteMs = 60_000;
-/** Ours, around what the document's own `Cache-Control` says. */
+/** Our own limits on the document's `Cache-Control`. */
 const shortestMs = 5 * minuteMs;
 const longestMs = 24 * 60 * minuteMs;
-/** So long a document that could not be had is not asked for again. */
+/** How long to wait before fetching a document again after a failure. */
 const retryMs = 10_000;
 const maxIdLength = 500;
 
@@ -166,14 +166,14 @@ export function createClientDocuments(deps: {
       return metadata;
     } catch (error) {
       log.info({ reason: messageOf(error) }, "cannot use a client metadata document");
-      // What it said before still holds while its host is away for a moment.
+      // The previous document stays valid while its host is temporarily unreachable.
       const before = kept.get(clientId)?.metadata ?? null;
       keep(clientId, { metadata: before, until: clock.now() + retryMs });
       return before;
     }
   }
 
-  /** One slot for each host; none is taken by what was let in, and nothing keeps that waiting. */
+  /** One slot for each host. Approved documents have their own slots, so they never wait for others. */
   function slotFor(clientId: string, { asker, approved }: AskedDocument): string | null {
     if (approved !== null) return `approved ${clientId}`;
     const slot = `${asker} ${new URL(clientId).host}`;
@@ -198,20 +198,20 @@ export function createClientDocuments(deps: {
   };
 }
 
-/** https with a path, as the draft has it; what the configuration lets be reached without TLS, the fetch decides. */
+/** An https URL with a path, as in the draft. The fetch decides which hosts the configuration allows without TLS. */
 function isDocumentAddress(clientId: string): boolean {
   const url = clientId.length <= maxIdLength && /^https?:\/\//.test(clientId) ? URL.parse(clientId) : null;
   if (url === null || url.pathname === "/" || url.hash !== "" || clientId.includes("#")) return false;
-  // Its own spelling: no credentials, no dot segments, nothing that is read in two ways.
+  // Only the canonical form: no credentials, no dot segments, nothing ambiguous.
   return url.username === "" && url.password === "" && url.href === clientId;
 }
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error that describes the problem */
 function readDocument(clientId: string, body: string): ClientMetadata {
   const document = payloadSchema.parse(JSON.parse(body));
   if (document["client_id"] !== clientId) throw new Error("The document's client_id is not its URL.");
   const { token_endpoint_auth_method: method = "none" } = document;
-  // A secret that everybody can read is none.
+  // A secret in a public document is not a secret.
   if (method !== "none") throw new Error(`token_endpoint_auth_method must be none in a metadata document.`);
   if ("client_secret" in document) throw new Error("A metadata document must not contain a client_secret.");
   return { ...document, token_endpoint_auth_method: "none" };

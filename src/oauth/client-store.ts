@@ -12,20 +12,19 @@ import { type ClientMetadata, deviceGrant } from "./client-metadata.ts";
 import type { OAuth } from "./oauth.ts";
 import type { SecretBox } from "./ports.ts";
 
-/** SQL of the clients. */
 export interface ClientStore {
   /**
-   * As the library takes it, its secret opened; of one that is known by its document, what that said when it was let in. Null when there
-   * is none, and when its secret does not open: then it has to be added anew.
+   * The client in the library's form, with its secret decrypted. A client identified by its document has the metadata that was last
+   * approved. Null when there is none, and when its secret cannot be decrypted; the client then has to be added again.
    */
   metadata(clientId: string): Promise<{ readonly origin: ClientOrigin; readonly metadata: ClientMetadata } | null>;
   find(clientId: string): Promise<OAuthClient | null>;
-  /** The newest first. */
+  /** Newest first. */
   list(): Promise<readonly OAuthClient[]>;
-  /** Of those that registered themselves and were let in by nobody, the oldest goes when there are too many. */
+  /** When too many clients registered themselves and were never authorized, the oldest is removed. */
   save(clientId: string, metadata: ClientMetadata, origin: ClientOrigin): Promise<void>;
   noteUse(clientId: string): Promise<void>;
-  /** With all that it was given. @returns whether there was one */
+  /** Removes the client and everything it was issued. @returns whether there was one */
   remove(clientId: string): Promise<boolean>;
 }
 
@@ -37,7 +36,7 @@ const metadataSchema = z.looseObject({
 });
 
 const maxNameLength = 100;
-/** Clients that registered themselves and were let in by nobody. */
+/** Maximum clients that registered themselves and were never authorized. */
 const maxUnusedClients = 1_000;
 
 export function createClientStore(deps: {
@@ -134,7 +133,7 @@ export function createClientStore(deps: {
   };
 }
 
-/** What a client is called: what it says, in one line of 100 characters, or else its id. */
+/** The display name of a client: its own name as one line of at most 100 characters, or else its id. */
 export function clientName(metadata: { readonly client_name?: unknown }, clientId: string): string {
   const said = typeof metadata.client_name === "string" ? metadata.client_name : "";
   const name = said.replaceAll(/[\p{C}\p{Z}]+/gu, " ").trim();
@@ -158,7 +157,7 @@ function purposeOf(clientId: string): string {
   return `oauth client ${clientId}`;
 }
 
-/** The clients, as the owner manages them. */
+/** The clients, for the owner to manage. */
 export function createClients(deps: {
   readonly clients: ClientStore;
   readonly provider: () => Promise<Provider>;
@@ -205,7 +204,7 @@ function metadataOf(
   };
 }
 
-/** By the same rules as a registration's. */
+/** Follows the same rules as a registration. */
 async function check(metadata: ClientMetadata, provider: Provider): Promise<void> {
   try {
     await provider.Client.validate({ ...metadata, client_id: String(metadata["client_id"]) });

@@ -11,7 +11,7 @@ import type { FetchDocument } from "./ports.ts";
 
 const address = "https://app.example/client.json";
 
-/** A web with one document, which says what it is told to say. */
+/** A web with one document, which the test can change. */
 function createWeb() {
   let document: Readonly<Record<string, unknown>> | null = {
     client_id: address,
@@ -38,7 +38,7 @@ function createWeb() {
   };
 }
 
-/** A door that counts who knocks. */
+/** A server that counts connections. */
 async function openDoor() {
   let knocks = 0;
   const door = createServer((socket) => {
@@ -53,7 +53,7 @@ async function openDoor() {
 }
 
 describeOnBothStores("clients", (openStore) => {
-  test("make nobody fetch what they name, and only what we know of them is kept", async () => {
+  test("never cause a fetch of the URLs they name, and keep only supported metadata", async () => {
     const store = await openStore();
     const web = createWeb();
     const server = await startAuthorizationServer(store, web);
@@ -80,7 +80,7 @@ describeOnBothStores("clients", (openStore) => {
     expect(door.knocks()).toBe(0);
   });
 
-  test("are refused with more than can be of use, and with a way to show who they are that we do not have", async () => {
+  test("are refused with too much metadata, or with an unsupported authentication method", async () => {
     const server = await startAuthorizationServer(await openStore());
     const long = { redirect_uris: Array.from({ length: 5 }, (_, at) => `https://a.example/${at}${"x".repeat(1_900)}`) };
     const keys = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://a.example/keys" };
@@ -95,7 +95,7 @@ describeOnBothStores("clients", (openStore) => {
     }
   });
 
-  test("register themselves and get what they need; what we do not have is left out", async () => {
+  test("register themselves and get what they need; unsupported metadata is ignored", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const { status, body } = await server.register({
@@ -124,7 +124,7 @@ describeOnBothStores("clients", (openStore) => {
     expect(await server.oauth.clients.list()).toMatchObject([{ origin: "registered" }, { origin: "registered" }]);
   });
 
-  test("are refused with redirects that lead elsewhere", async () => {
+  test("are refused with unsafe redirects", async () => {
     const server = await startAuthorizationServer(await openStore());
     const refused = [
       "http://example.org/cb",
@@ -186,7 +186,7 @@ describeOnBothStores("clients", (openStore) => {
     expect(await server.oauth.clients.list()).toEqual([]);
   });
 
-  test("register redirects to this machine, by https, and to schemes of a domain of their own", async () => {
+  test("register redirects to this machine, by https, and to schemes of their own domain", async () => {
     const server = await startAuthorizationServer(await openStore());
     for (const uri of [
       "http://127.0.0.1/cb",
@@ -201,14 +201,14 @@ describeOnBothStores("clients", (openStore) => {
     }
   });
 
-  test("do not register themselves where that is switched off", async () => {
+  test("do not register themselves when registration is disabled", async () => {
     const server = await startAuthorizationServer(await openStore(), { config: { registration: "off" } });
     expect(await server.oauth.metadata()).not.toHaveProperty("registration_endpoint");
     const answer = await fetch(`${server.baseUrl}${oauthPaths.registration}`, { method: "POST" });
     expect(answer.status).toBe(404);
   });
 
-  test("are added and removed by the owner, with all that they were given", async () => {
+  test("are added and removed by the owner, with everything they were issued", async () => {
     const server = await startAuthorizationServer(await openStore());
     const { clients } = server.oauth;
     const added = await clients.add({ name: "Bot", redirectUris: [redirectUri], confidential: true });
@@ -224,7 +224,7 @@ describeOnBothStores("clients", (openStore) => {
     expect(await errorCode(clients.remove(added.clientId))).toBe("client_not_found");
   });
 
-  test("are known by their document, which is asked for again when it is old", async () => {
+  test("are identified by their document, which is fetched again when it expires", async () => {
     const web = createWeb();
     const clock = createFakeClock(Date.now());
     const server = await startAuthorizationServer(await openStore(), { ...web, clock });
@@ -248,14 +248,14 @@ describeOnBothStores("clients", (openStore) => {
     });
     await clock.advance(601_000);
     web.say(null);
-    await server.letIn(address); // its host is away for a moment
+    await server.letIn(address); // its host is temporarily unreachable
     await clock.advance(11_000);
     web.say({ client_id: address, redirect_uris: ["https://app.example/cb"] });
     await expect(server.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
     expect(web.fetched).toHaveLength(3);
   });
 
-  test("are not known by a document that is not theirs, holds a secret, or is switched off", async () => {
+  test("are not identified by a document that is not theirs, contains a secret, or is disabled", async () => {
     const store = await openStore();
     const web = createWeb();
     const clock = createFakeClock(Date.now());
@@ -291,7 +291,7 @@ describeOnBothStores("clients", (openStore) => {
     await expect(closed.allow(address)).rejects.toMatchObject({ code: "invalid_request" });
   });
 
-  test("of whom nobody let any in are a thousand at most, and the oldest goes", async () => {
+  test("that were never authorized are limited to a thousand, and the oldest is removed", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const used = await server.newClient();
@@ -316,7 +316,7 @@ describeOnBothStores("clients", (openStore) => {
     expect(left.has("unused 0")).toBe(false);
   });
 
-  test("whose sealed secret does not open are unknown, and that is all that happens", async () => {
+  test("whose secret cannot be decrypted are unknown, with no other effect", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const fields = { name: "Bot", redirectUris: [redirectUri], confidential: true };

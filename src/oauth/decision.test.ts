@@ -14,7 +14,7 @@ import { oauthPaths } from "../wire/oauth.ts";
 
 type Fields = Readonly<Record<string, string | null>>;
 
-/** A decision's form, honest unless told otherwise; null leaves a field out. */
+/** The form of a decision, valid unless changed by the test; null omits a field. */
 function formOf(clientId: string, fields: Fields = {}): URLSearchParams {
   const all: Fields = {
     action: "allow",
@@ -40,7 +40,7 @@ async function decide(server: TestAuthorizationServer, form: URLSearchParams, he
 }
 
 describeOnBothStores("a decision", (openStore) => {
-  test("to allow sends the browser back with a code, the state and the issuer", async () => {
+  test("to allow redirects the browser with a code, the state and the issuer", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const { to, answer } = await decide(server, formOf(clientId));
@@ -54,7 +54,7 @@ describeOnBothStores("a decision", (openStore) => {
     });
   });
 
-  test("to deny, or that is none, is told to the client, with all that it needs to know", async () => {
+  test("to deny, or an invalid one, is reported to the client with all the details it needs", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const told = async (fields: Fields, held?: readonly Scope[]) => {
@@ -85,7 +85,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
   });
 
-  test("sends nobody anywhere when client or redirect are not known, and so when it denies", async () => {
+  test("never redirects when client or redirect are unknown, even when it denies", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const two = await server.newClient({ redirect_uris: [redirectUri, "com.example.app:/done"] });
@@ -125,7 +125,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await errorCode(server.oauth.decide(repeated, server.owner))).toBe("invalid_request");
   });
 
-  test("sends nobody to a redirect that no client can register, named by a document or kept from before", async () => {
+  test("never uses a redirect that no client can register, whether from a document or stored earlier", async () => {
     const refused = [
       "intent:x",
       "myapp:/cb",
@@ -165,7 +165,7 @@ describeOnBothStores("a decision", (openStore) => {
     }
   });
 
-  test("finds the redirect when there is one, and on any port of the machine", async () => {
+  test("uses the only registered redirect by default, and any port of this machine", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     expect((await decide(server, formOf(clientId, { redirect_uri: null }))).to).toBe(redirectUri);
@@ -179,7 +179,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect(scheme.href).toMatch(/^com\.example\.app:\/done\?code=/);
   });
 
-  test("gives what was ticked and is held, and the default when nothing was asked for", async () => {
+  test("grants the selected scopes that the account holds, and the default when none were requested", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const given = async (fields: Fields, held?: readonly Scope[]) => {
@@ -195,7 +195,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect((await decide(server, formOf(narrow, { scope: "coding:write" }))).answer["error"]).toBe("invalid_scope");
   });
 
-  test("binds the code to the resource, by any name of ours", async () => {
+  test("binds the code to the resource, under any of our origins", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const other = server.baseUrl.replace("localhost", "127.0.0.1");
@@ -213,7 +213,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await resourceOf({}, { resource: "https://example.org" })).toBe("invalid_target");
   });
 
-  test("takes of a client with a secret S256, plain, and no challenge at all", async () => {
+  test("accepts S256, plain or no challenge from a client with a secret", async () => {
     const server = await startAuthorizationServer(await openStore());
     const { clientId, clientSecret } = await server.oauth.clients.add({
       name: "A bot",
@@ -244,13 +244,13 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await redeem(none, {})).toBe(200);
     expect(await redeem(plain, { code_verifier: challenge })).toBe("invalid_grant");
     expect(await redeem(plain, {})).toBe("invalid_grant");
-    // A verifier for a code without a challenge: somebody took the challenge away on the way.
+    // A verifier for a code without a challenge: an attacker removed the challenge on the way.
     expect(await redeem(none, { code_verifier: verifier })).toBe("invalid_grant");
     expect(await redeem({}, { code_verifier: verifier }, "wrong")).toBe("invalid_client");
     expect(createHash("sha256").update(verifier).digest("base64url")).toBe(challenge);
   });
 
-  test("is shown beforehand: who asks, for what, and what is ticked", async () => {
+  test("is described beforehand: the client, the scopes, and which are preselected", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient({ client_name: "Nice\u202e\n app " });
     const form = formOf(clientId, { action: null, scope: "coding:drive coding:read", prompt: "consent" });

@@ -11,7 +11,7 @@ import { newGrant } from "./record-store.ts";
 import { currentWork, type ReplayedDecision } from "./request-work.ts";
 import { type AppScope, type GatewayPlace, heldOf, nameResources, readScopes, resourceOfName } from "./resources.ts";
 
-/** The fields of the seed's decision form that go to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
+/** The fields of the seed's decision form that are passed to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
 const replayed = ["client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"] as const;
 const once = [...replayed, "action", "scope", "response_type"] as const;
 
@@ -21,14 +21,14 @@ export interface DecisionDeps {
   readonly place: () => GatewayPlace;
 }
 
-/** Whether to tick a scope before the owner looks: what acts without asking, only for a client that the owner added. */
+/** Whether to preselect a scope. Scopes that act without asking are preselected only for clients that the owner added. */
 export function askScopes(scopes: readonly AppScope[], origin: OAuthClient["origin"]): AuthorizationRequest["scopes"] {
   return scopes.map((scope) => ({ scope, ticked: scope !== "coding:drive" || origin === "added" }));
 }
 
 /**
- * The part of a decision that runs inside the library, at the point where everything else is found good.
- * @returns what gives the grant's id, or throws an error of the library's
+ * The part of a decision that runs inside the library, once everything else is valid.
+ * @returns a function that returns the grant's id, or throws an error of the library
  */
 export function createVerdict({ clients, clock }: { readonly clients: ClientStore; readonly clock: Clock }) {
   return async (ctx: KoaContextWithOIDC, errors: typeof LibraryErrors): Promise<string> => {
@@ -82,7 +82,7 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
   }
 
   async function parametersOf(form: URLSearchParams): Promise<Record<string, string>> {
-    // Of what we do not have, the library tells a client in the fragment for some; by this name it does so in the query.
+    // For some unsupported response types, the library answers in the fragment. For `none` it answers in the query.
     const asked = given(form, "response_type") ?? "code";
     const parameters: Record<string, string> = { response_type: asked === "code" ? asked : "none" };
     for (const name of replayed) {
@@ -100,8 +100,8 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
   }
 
   /**
-   * The library takes `S256` only. A challenge as it is (`plain`, also when no method is named, RFC 7636 section 4.3) is equal in effect to
-   * its own SHA-256 with `S256`; only clients with a secret may send one.
+   * The library accepts only `S256`. A `plain` challenge (also the default when no method is named, RFC 7636 section 4.3) is equivalent to
+   * its own SHA-256 with `S256`. Only clients with a secret can send one.
    */
   async function plainChallenge(parameters: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     const { code_challenge: challenge, code_challenge_method: method = "plain", client_id: clientId } = parameters;
@@ -133,19 +133,19 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
   };
 }
 
-/** Ours: a form that is sent with no scope ticked allows nothing; one without the field allows the default. */
+/** Our own rule: a form with no scope selected allows nothing, and a form without the field allows the default. */
 function verdictOf(form: URLSearchParams): ReplayedDecision["verdict"] {
   const action = form.get("action");
   if (action === "allow") return form.get("scope")?.trim() === "" ? "deny" : "allow";
   return action === "deny" ? "deny" : "refuse";
 }
 
-/** The library has checked it by then. */
+/** The library has validated it at this point. */
 function textOf(parameter: unknown): string {
   return typeof parameter === "string" ? parameter : "";
 }
 
-/** As if it was left out when it is empty (RFC 6749 section 3.1). */
+/** An empty value counts as omitted (RFC 6749 section 3.1). */
 function given(form: URLSearchParams, name: string): string | null {
   const value = form.get(name);
   return value === "" ? null : value;

@@ -31,7 +31,7 @@ async function setUp(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("the device grant", (openStore) => {
-  test("gives a device tokens once its code was allowed, with the chosen scopes", async () => {
+  test("issues tokens to a device once its code is approved, with the selected scopes", async () => {
     const { oauth, owner, userCode, poll, clientId, notes } = await setUp(openStore);
     expect(userCode).toMatch(/^[B-Z]{4}-[B-Z]{4}$/);
     expect(await poll()).toMatchObject({ status: 400, body: { error: "authorization_pending" } });
@@ -53,14 +53,14 @@ describeOnBothStores("the device grant", (openStore) => {
     expect(await poll()).toMatchObject({ status: 400, body: { error: "invalid_grant" } });
   });
 
-  test("is told when its code was denied", async () => {
+  test("reports to the device that its code was denied", async () => {
     const { oauth, owner, userCode, poll } = await setUp(openStore);
     await oauth.decideDevice({ userCode, action: "deny", scopes: [] }, owner);
     expect(await poll()).toMatchObject({ status: 400, body: { error: "access_denied" } });
     expect(await errorCode(oauth.describeDevice(userCode, owner))).toBe("invalid_request");
   });
 
-  test("is decided on once, and by nobody for more than they hold or than was asked for", async () => {
+  test("is decided once, and never for more scopes than the account holds or the device requested", async () => {
     const { oauth, owner, userCode } = await setUp(openStore);
     const decide = (scopes: readonly ("coding:read" | "coding:drive" | "logs:read")[], decider = owner) =>
       errorCode(oauth.decideDevice({ userCode, action: "allow", scopes }, decider));

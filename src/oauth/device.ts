@@ -16,7 +16,7 @@ import {
   resourceOfName,
 } from "./resources.ts";
 
-/** What the device asked for, as the library wrote it down. */
+/** The device's request, as stored by the library. */
 const askedSchema = z.object({
   params: z.object({
     scope: z.string().optional(),
@@ -26,11 +26,11 @@ const askedSchema = z.object({
 
 type Document = Approval["document"];
 
-/** Letters as the library shows them, with a dash; people type them with spaces and in lower case. */
+/** The library shows codes in upper case with a dash; people type them with spaces and in lower case. */
 const longestCode = 100;
 
 /**
- * The owner's side of the device grant: on a page of ours, without the library's sessions.
+ * The owner's side of the device grant: on our own page, without the library's sessions.
  * @see RFC 8628 section 3.3
  */
 export function createDevice(deps: {
@@ -38,7 +38,7 @@ export function createDevice(deps: {
   readonly clients: ClientStore;
   readonly clock: Clock;
   readonly place: () => GatewayPlace;
-  /** Of a client that is known by its document only. */
+  /** Only for a client identified by its document. */
   readonly documentOf: (clientId: string) => Promise<Document | null>;
 }): Pick<OAuth, "describeDevice" | "decideDevice"> {
   const { records, clients, clock } = deps;

@@ -9,7 +9,7 @@ import { createEngine, unusedKeys } from "./engine.ts";
 import type { ProviderKeys } from "./provider.ts";
 import { createRecordStore } from "./record-store.ts";
 
-test("the library that could not be made is made anew with the next request", async () => {
+test("the library is created again with the next request after a failure", async () => {
   const { db } = await openSqliteTestStore();
   const deps = { db, clock: systemClock, log: silentLog, secrets: newSecretBox() };
   const good = unusedKeys();

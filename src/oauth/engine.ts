@@ -12,11 +12,11 @@ import type { SigningKeys } from "./signing-keys.ts";
 
 type AuditOrigin = AuditNote["from"];
 
-/** The library, with its writes gathered and its keys current. */
+/** The library, with batched writes and current signing keys. */
 export interface Engine {
   /** Answers a client's request. */
   handle(request: IncomingMessage, response: ServerResponse, from: AuditOrigin): Promise<void>;
-  /** @returns where the library sends the browser; null when nowhere */
+  /** @returns where the library redirects the browser; null for no redirect */
   replay(
     parameters: ReplayParameters,
     options: { readonly decision: ReplayedDecision; readonly from: AuditOrigin },
@@ -37,7 +37,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const { records, place } = deps;
   let running: { readonly key: string; readonly made: Promise<Running> } | undefined;
 
-  /** One for each issuer and signing key; both hardly ever change. */
+  /** One instance for each issuer and signing key, both of which rarely change. */
   async function run(): Promise<Running> {
     const keys = await deps.keys();
     const key = [place().baseUrl, keys.kid, ...keys.jwks.keys.map(({ kid }) => kid)].join(" ");
@@ -54,13 +54,13 @@ export function createEngine(deps: EngineDeps): Engine {
 
   async function make(keys: ProviderKeys): Promise<Running> {
     const provider = await createProvider(deps, keys);
-    provider.silent = true; // it would write to stderr; the log has it
+    provider.silent = true; // without this it writes to stderr as well as to the log
     provider.use(async (ctx, next) => {
       await next();
       const work = currentWork();
       if (work === undefined) throw new Error("A request outside of any work.");
       if (work.decision !== null)
-        ctx.respond = false; // nobody waits for it on a wire
+        ctx.respond = false; // a replayed request has no connection to answer on
       else {
         const refusal = await commit(work, ctx.status < 400).then(toRefusal, (error: unknown) => {
           deps.log.error({ reason: messageOf(error) }, "the authorization server cannot store its changes");
@@ -73,8 +73,8 @@ export function createEngine(deps: EngineDeps): Engine {
   }
 
   /**
-   * Writes what the request did; of one that came to nothing only what the audit has to know.
-   * @returns false when it brought what was used before: all that this gave is ended then
+   * Writes the changes of a request. After a failed request, writes only its audit entries.
+   * @returns false when the request reused a code or token; everything issued from it is then revoked
    */
   async function commit({ writes, owner, from }: RequestWork, succeeded: boolean): Promise<boolean> {
     if (await records.write(succeeded ? writes : writes.filter(({ kind }) => kind === "note"))) return true;
@@ -118,19 +118,19 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
-/** What is answered in the place of tokens that were not given; null when they were. */
+/** The answer when the tokens were not issued; null when they were. */
 function toRefusal(
   written: boolean,
 ): { readonly status: number; readonly body: Readonly<Record<string, string>> } | null {
   return written ? null : { status: 400, body: { error: "invalid_grant", error_description: "It was already used." } };
 }
 
-/** One field of each, as a request of the browser to the library would carry them. */
+/** One value for each field, as in a browser's request to the library. */
 type ReplayParameters = Readonly<Record<string, string>>;
 
 /**
- * An authorization request as the library would get it from a browser, without a network: decisions are stateless, so each is asked for
- * anew, with the decision already made.
+ * An authorization request as a browser would send it to the library, but without a network. Decisions are stateless, so each one is
+ * replayed as a new request with the decision already made.
  * @see RFC 6749 section 4.1.1
  */
 function authorizationRequest(
@@ -141,12 +141,12 @@ function authorizationRequest(
   const request = new IncomingMessage(new Socket());
   request.method = "GET";
   request.url = `${path}?${new URLSearchParams(parameters)}`;
-  // The library looks its session up by a cookie; which one it finds is ours to say.
+  // The library finds its session by a cookie; our adapter chooses the session.
   request.headers = { host, cookie: "_session=replayed" };
   return { request, response: new ServerResponse(request) };
 }
 
-/** For the library: it signs with one of them and only has to know the others. */
+/** In the library's form: it signs with one of the keys, and does not need the others. */
 export async function keysOf(keys: SigningKeys): Promise<ProviderKeys> {
   const { kid, privateJwk } = await keys.signing();
   return { jwks: { keys: [{ ...privateJwk, kty: "RSA" }] }, kid, alg: "RS256" };
@@ -154,7 +154,7 @@ export async function keysOf(keys: SigningKeys): Promise<ProviderKeys> {
 
 let unused: ProviderKeys | undefined;
 
-/** The library wants a key also where tokens are opaque. Nothing is ever signed with this one, and nobody sees it. */
+/** The library requires a key even when tokens are opaque. This one never signs anything and is never published. */
 export function unusedKeys(): ProviderKeys {
   if (unused !== undefined) return unused;
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

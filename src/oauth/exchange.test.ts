@@ -17,7 +17,7 @@ function refresh(server: TestAuthorizationServer, clientId: string, token: strin
   return server.post(oauthPaths.token, fields);
 }
 
-/** Holds everybody until so many are there: all of them found the same thing unused. The first `before` pass. */
+/** Holds callers until this many have arrived, so that all of them find the same value unused. The first `before` pass through. */
 function meetingOf(count: number, before = 0): () => Promise<void> {
   const all = Promise.withResolvers<void>();
   let arrived = -before;
@@ -29,7 +29,7 @@ function meetingOf(count: number, before = 0): () => Promise<void> {
 }
 
 describeOnBothStores("an exchange", (openStore) => {
-  test("of one code by twenty at once, all of whom found it unused, succeeds once", async () => {
+  test("of one code by twenty simultaneous requests, all of which find it unused, succeeds once", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store, { afterFind: meetingOf(20) });
     const clientId = await server.newClient();
@@ -37,14 +37,14 @@ describeOnBothStores("an exchange", (openStore) => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => server.redeem(clientId, code)));
     const refused = answers.filter(({ status, body }) => status === 400 && body["error"] === "invalid_grant");
     expect(refused).toHaveLength(19);
-    // Somebody had the code twice: what it gave is worth nothing, to nobody.
+    // The code was used twice, so all its tokens are revoked.
     const won = answers.find(({ status }) => status === 200);
     expect(won?.body["access_token"]).toEqual(expect.any(String));
     await expect.poll(() => server.oauth.tokens.find(String(won?.body["access_token"]))).toBeNull();
     expect(server.notes.some(({ action }) => action === "app_token_reused")).toBe(true);
   });
 
-  test("of one code by two gateways on the store succeeds once", async () => {
+  test("of one code by two gateways on the same store succeeds once", async () => {
     const store = await openStore();
     const afterFind = meetingOf(2);
     const here = await startAuthorizationServer(store, { afterFind });
@@ -55,7 +55,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]));
   });
 
-  test("of a code that was exchanged ends what it gave, and the audit knows", async () => {
+  test("of a used code revokes its tokens, and is audited", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const code = await server.allow(clientId);
@@ -69,7 +69,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(reused).toMatchObject([{ accountId: server.owner.accountId, subject: expect.any(String) }]);
   });
 
-  test("of a refresh token gives another each time; of a used one ends the family", async () => {
+  test("of a refresh token returns a new one each time; of a used one revokes the family", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const { refreshToken: first } = await server.letIn(clientId, { scope: "coding:read logs:read" });
@@ -86,7 +86,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(server.notes.map(({ action }) => action)).toContain("app_token_reused");
   });
 
-  test("of many refresh tokens, one after the other, leaves the newest used ones to be known again", async () => {
+  test("of many refresh tokens in sequence keeps the newest used ones, to detect reuse", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const clientId = await server.newClient();
@@ -110,7 +110,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
   });
 
-  test("of a refresh token by twenty at once succeeds once", async () => {
+  test("of a refresh token by twenty simultaneous requests succeeds once", async () => {
     const server = await startAuthorizationServer(await openStore(), { afterFind: meetingOf(20, 1) });
     const clientId = await server.newClient();
     const { refreshToken } = await server.letIn(clientId);
@@ -118,7 +118,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test("of a bad code or token is always invalid_grant", async () => {
+  test("of an invalid code or token is always invalid_grant", async () => {
     const server = await startAuthorizationServer(await openStore());
     const [clientId, another] = [await server.newClient(), await server.newClient()];
     const code = () => server.allow(clientId);
@@ -135,7 +135,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(await refresh(server, clientId, "nothing")).toMatchObject(refusedGrant);
   });
 
-  test("with a field given twice is refused, and so is one that is no form", async () => {
+  test("with a duplicate field is refused, and so is one that is not a form", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const code = await server.allow(clientId);
@@ -151,7 +151,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(await send("grant_type=password")).toEqual([400, "invalid_request"]);
   });
 
-  test("can be undone by the client, which alone learns what its tokens are", async () => {
+  test("can be revoked by the client, and only the client can introspect its tokens", async () => {
     const server = await startAuthorizationServer(await openStore());
     const [clientId, another] = [await server.newClient(), await server.newClient()];
     const { accessToken, refreshToken } = await server.letIn(clientId);
@@ -169,7 +169,7 @@ describeOnBothStores("an exchange", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toEqual([]);
   });
 
-  test("leaves nothing in the store that is good for anything", async () => {
+  test("stores nothing that can be used as a credential", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const { clientId, clientSecret } = await server.oauth.clients.add({
@@ -198,7 +198,7 @@ describeOnBothStores("an exchange", (openStore) => {
     for (const secret of [...secrets, String(userCode).replace("-", "")]) {
       expect([...stolen].filter((text) => text.includes(secret))).toEqual([]);
     }
-    // The hashes are there, and are no way in either.
+    // The stored hashes cannot be used as credentials either.
     expect(stolen).toContain(sha256(accessToken));
     const tried = [...stolen].map(async (text) => {
       expect(await server.oauth.tokens.find(text)).toBeNull();
@@ -214,7 +214,7 @@ describeOnBothStores("an exchange", (openStore) => {
   });
 });
 
-/** Every text in a value, also in the JSON that it may be, whole and in its words. */
+/** Every string in a value, including those in nested JSON, whole and split into words. */
 function stringsIn(value: unknown): readonly string[] {
   if (typeof value === "object" && value !== null) {
     return Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]);

@@ -4,16 +4,16 @@ import { compiledQuery, type Slot } from "../storage/compiled-query.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { AuditNote, NoteAudit } from "./ports.ts";
 
-/** An app of this machine listens on another port each time (RFC 8252 section 7.3). */
+/** An app on this machine listens on a different port each time (RFC 8252 section 7.3). */
 const thisMachine = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
-/** Where the browser goes from here, as a consent page names it: a host, or the scheme of an app of the machine. */
+/** The destination of a redirect, as shown on a consent page: a host, or the scheme of an app on the machine. */
 export function destinationOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return protocol === "http:" || protocol === "https:" ? host : protocol;
 }
 
-/** What was allowed, and where to. */
+/** The scopes that were allowed, and the destination. */
 export interface GivenGrant {
   readonly scopes: readonly string[];
   /** Host or scheme of the redirect; null for a device. */
@@ -26,8 +26,9 @@ const grantPayloadSchema = z.looseObject({
 });
 
 /**
- * Whether an older grant of the same client allowed something that is not allowed now at the same place (this machine by any port is one):
- * whoever allows less than before means that. One that allowed no more stays: the same app may be let in from two machines.
+ * Whether an older grant of the same client allowed a scope that is not allowed now at the same destination, where all ports of this
+ * machine are one destination. Allowing less than before revokes the older grant. A grant that allowed no more is kept, because the same
+ * app can be authorized on two machines.
  *
  * @param older the payload of its record, as JSON
  */
@@ -38,7 +39,7 @@ export function isTakenBack(older: string, now: GivenGrant): boolean {
   return allowed.some((scope) => !now.scopes.includes(scope));
 }
 
-/** Whether a host is this machine, which has several names and any port. */
+/** Whether a host is this machine, under any of its names and on any port. */
 export function isThisMachine(host: string): boolean {
   return thisMachine.test(host);
 }
@@ -49,26 +50,26 @@ function samePlace(one: string | null, other: string | null): boolean {
 }
 
 /**
- * An account let the client in anew: what it let it do before at the same place, and does not now, is over, and so is what was used
- * longest ago when the client was let in too often. The note says how many grants that ended.
+ * An account authorized the client again. This ends earlier grants for the same destination that allowed more, and the least recently
+ * used grants when there are too many. The audit entry contains the number of ended grants.
  */
 export interface Approval {
   readonly kind: "approval";
   readonly clientId: string;
-  /** Of a client that is known by its document, what that said: this is how it is known from now on. */
+  /** For a client identified by its document: the approved document, used from now on. */
   readonly document: { readonly name: string; readonly metadata: string } | null;
   readonly grant: GivenGrant & {
     readonly accountId: string;
     readonly hash: string;
-    /** What is allowed and where, as the payloads of grants end: one that ends alike allows the same. */
+    /** The end of the grant's payload: scopes and destination. Payloads with the same end allow the same. */
     readonly payloadEnd: string;
   };
   readonly note: AuditNote;
 }
 
-/** Grants of an account to one client, from as many machines. Each decision counts them. Ours. */
+/** Maximum grants of an account to one client, such as one for each machine. Counted with each decision. Our own limit. */
 const maxGrants = 50;
-/** So many more come before the oldest go, together. */
+/** The oldest grants are removed together once there are this many more. */
 const grantsBetweenTrims = 10;
 
 type ToClient = {
@@ -89,18 +90,18 @@ function othersTo(db: Kysely<Tables>, slot: Slot<ToClient>) {
     .where("expires_at", ">", slot("now"));
 }
 
-/** Patterns: how payloads end that allow the same, and what those of the same place have. */
+/** LIKE patterns: payloads that allow the same, and payloads of the same destination. */
 type Unlike = {
   readonly alike: string;
   readonly there: string;
 };
 
-/** Of these some may allow more at the same place, and no others. */
+/** Matches every grant that could allow more at the same destination, and few others. */
 function isUnlike(slot: Slot<Unlike>) {
   return sql<boolean>`payload like ${slot("there")} escape '\\' and payload not like ${slot("alike")} escape '\\'`;
 }
 
-/** Any payload when the place goes by several names. */
+/** Matches any payload when the destination has several names. */
 function patternsOf({ payloadEnd, host }: Approval["grant"]): Unlike {
   const there = host === null || isThisMachine(host) ? "" : `"host":${JSON.stringify(host)}`;
   return { alike: `%${asItIs(payloadEnd)}`, there: `%${asItIs(there)}%` };
@@ -110,9 +111,9 @@ function asItIs(text: string): string {
   return text.replaceAll(/[\\%_]/g, "\\$&");
 }
 
-/** Lets clients in, with statements that are compiled once. */
+/** Authorizes clients, with statements that are compiled once. */
 export function createApprove(noteAudit: NoteAudit) {
-  // Payloads are read where they must be: a client that is let in each day allows the same each time.
+  // Payloads are read only when necessary: a client that is authorized daily usually gets the same scopes each time.
   const countOthers = compiledQuery<ToClient & Unlike, { standing: number; unlike: number }>((db, slot) =>
     othersTo(db, slot).select([
       sql<number>`count(*)`.as("standing"),
@@ -136,7 +137,7 @@ export function createApprove(noteAudit: NoteAudit) {
       .where("client_id", "=", slot("clientId")),
   );
 
-  /** @returns how many grants that were */
+  /** @returns the number of ended grants */
   async function endOthers(db: Kysely<Tables>, { clientId, grant }: Approval, now: number): Promise<number> {
     const { accountId, hash } = grant;
     const whose = { accountId, clientId, grantHash: hash, now };

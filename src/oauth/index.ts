@@ -27,12 +27,12 @@ export interface OAuthDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly secrets: SecretBox;
-  /** Asked when it is needed: the port is known when the gateway listens. */
+  /** A function, because the port is known only once the gateway listens. */
   readonly place: () => GatewayPlace;
   readonly scopesOf: ScopesOfAccount;
   readonly noteAudit: NoteAudit;
   readonly fetchDocument: FetchDocument;
-  /** Tests widen the window in which others find the same code unused. */
+  /** Tests use it to delay a request while others find the same code unused. */
   readonly afterFind?: () => Promise<void>;
   readonly config: {
     readonly accessTokens: "opaque" | "jwt";
@@ -86,7 +86,7 @@ export function createOAuth(deps: OAuthDeps): OAuth {
   };
 }
 
-/** The documents that lead a client to the authorization server. Their addresses are the issuer's, by whatever name they were asked for. */
+/** The metadata documents for discovery. They use the issuer's URLs, whatever host name the request used. */
 function createMetadata({
   place,
   config,
@@ -113,7 +113,7 @@ function createMetadata({
         token_endpoint_auth_methods_supported: [...authMethods],
         revocation_endpoint_auth_methods_supported: [...authMethods],
         introspection_endpoint_auth_methods_supported: [...authMethods],
-        // `plain` is for clients with a secret only, and no client should be led to it.
+        // `plain` is only for clients with a secret, so it is not advertised.
         code_challenge_methods_supported: ["S256"],
         authorization_response_iss_parameter_supported: true,
         client_id_metadata_document_supported: config.metadataDocuments === "on",

@@ -7,8 +7,8 @@ import { deviceGrant } from "./client-metadata.ts";
 
 const elsewhere = "https://app.example/callback";
 
-describeOnBothStores("letting an app in again", (openStore) => {
-  test("with the same or more ends nothing: it may be on two machines", async () => {
+describeOnBothStores("authorizing an app again", (openStore) => {
+  test("with the same scopes or more ends nothing, because it can be on two machines", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const first = await server.letIn(clientId, { scope: "coding:read" });
@@ -18,7 +18,7 @@ describeOnBothStores("letting an app in again", (openStore) => {
     expect(await server.oauth.apps.list(server.owner.accountId)).toHaveLength(3);
   });
 
-  test("with less ends what it was let do before at the same place, and the audit says so", async () => {
+  test("with fewer scopes ends earlier grants for the same destination, and is audited", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const redirects = { redirect_uris: ["http://127.0.0.1/callback", elsewhere] };
@@ -27,7 +27,7 @@ describeOnBothStores("letting an app in again", (openStore) => {
     const there = { redirect_uri: elsewhere };
     const { body } = await server.redeem(clientId, await server.allow(clientId, there), there);
     const kept = [String(body["access_token"]), (await server.letIn(another)).accessToken];
-    // An app of this machine comes by another port each time.
+    // An app on this machine uses a different port each time.
     const here = { redirect_uri: "http://127.0.0.1:49152/callback" };
     const code = await server.allow(clientId, { ...here, scope: "coding:read" });
     expect(server.notes.findLast(({ action }) => action === "app_allowed")?.details).toEqual({
@@ -50,7 +50,7 @@ describeOnBothStores("letting an app in again", (openStore) => {
     expect(await server.oauth.tokens.find(other)).not.toBeNull();
   });
 
-  test("far too often ends what was used longest ago, with its tokens, and the audit says so", async () => {
+  test("too often ends the least recently used grants with their tokens, and is audited", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const [clientId, another] = [await server.newClient(), await server.newClient()];
@@ -72,7 +72,7 @@ describeOnBothStores("letting an app in again", (openStore) => {
     expect(server.notes.findLast(({ action }) => action === "app_allowed")?.details["replaced"]).toBe(11);
   });
 
-  test("as a device, ends what the device was let do before", async () => {
+  test("as a device, ends the earlier grants of the device", async () => {
     const server = await startAuthorizationServer(await openStore());
     const grants = { grant_types: [deviceGrant, "authorization_code", "refresh_token"] };
     const clientId = await server.newClient(grants);

@@ -1,25 +1,25 @@
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
-/** How long things last that the authorization server gives, in milliseconds. */
+/** Lifetimes of what the authorization server issues, in milliseconds. */
 export const lifetimes = {
-  /** RFC 6749 section 4.1.2 allows ten minutes; a redirect takes a second. */
+  /** RFC 6749 section 4.1.2 allows up to ten minutes; a redirect takes a second. */
   codeMs: minuteMs,
   accessTokenMs: 60 * minuteMs,
-  /** An app that is not used for so long has to be let in anew. Each refresh begins it again. */
+  /** An app that is unused for this long has to be authorized again. Each refresh resets the time. */
   grantMs: 30 * dayMs,
   deviceCodeMs: 10 * minuteMs,
-  /** A signing key signs for so long. */
+  /** How long a signing key signs. */
   signingKeyMs: 90 * dayMs,
-  /** A new key is shown for so long before it signs: who keeps the key set for a while knows it by then. */
+  /** How long a new key is published before it signs, so that cached key sets include it by then. */
   keyNoticeMs: 60 * minuteMs,
-  /** A client that registered itself and was let in by nobody is forgotten after this. */
+  /** A client that registered itself and was never authorized is removed after this time. */
   unusedClientMs: dayMs,
-  /** And one that nobody lets in any more, after this. */
+  /** A client that was authorized, but is no longer used, is removed after this time. */
   idleClientMs: 90 * dayMs,
 } as const;
 
-/** What RFC 6749 counts in. */
+/** Seconds, the unit of RFC 6749. */
 export function inSeconds(ms: number): number {
   return Math.floor(ms / 1_000);
 }

@@ -4,7 +4,7 @@ import { describeOnBothStores } from "../../test/support/database.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 
 describeOnBothStores("the authorization server", (openStore) => {
-  test("lets a client in: registration, decision, code, token, refresh", async () => {
+  test("authorizes a client: registration, decision, code, token, refresh", async () => {
     const server = await startAuthorizationServer(await openStore());
     const clientId = await server.newClient();
     const { accessToken, refreshToken } = await server.letIn(clientId);

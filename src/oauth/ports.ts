@@ -3,10 +3,10 @@ import type { Tables } from "../storage/schema.ts";
 import type { Scope } from "../wire/access.ts";
 import type { AuditAction } from "../wire/accounts.ts";
 
-/** What an account holds now; null when it is gone. */
+/** The scopes that an account holds now; null when it no longer exists. */
 export type ScopesOfAccount = (accountId: string) => Promise<ReadonlySet<Scope> | null>;
 
-/** What was decided or given, by whom and from where. */
+/** An entry for the audit log: what was decided or issued, by which account and from where. */
 export interface AuditNote {
   readonly action: AuditAction;
   readonly accountId: string | null;
@@ -15,10 +15,10 @@ export interface AuditNote {
   readonly from: { readonly address: string | null; readonly userAgent: string | null };
 }
 
-/** Writes it down, with what `within` writes if there is such a transaction. Never throws: the decision stands. */
+/** Writes the entry, in the transaction `within` if there is one. Never throws, because the decision is final. */
 export type NoteAudit = (entry: AuditNote, within?: Kysely<Tables>) => Promise<void>;
 
-/** Fetches the metadata document of a client, from an address that a stranger chose. */
+/** Fetches a client's metadata document from a URL that anyone can choose. */
 export type FetchDocument = (
   url: string,
   request: {
@@ -28,7 +28,7 @@ export type FetchDocument = (
   },
 ) => Promise<{ readonly status: number; readonly headers: ReadonlyMap<string, string>; readonly body: string }>;
 
-/** Seals what must not be read from a stolen store. */
+/** Encrypts what must stay unreadable in a stolen store. */
 export interface SecretBox {
   seal(secret: string, purpose: string): string;
   open(sealed: string, purpose: string): string;

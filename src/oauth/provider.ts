@@ -35,18 +35,18 @@ export interface ProviderDeps {
     readonly accessTokens: "opaque" | "jwt";
     readonly registration: "on" | "off";
   };
-  /** What happens where a decision's request is found good: the grant's id, or an error of the library's. */
+  /** Called once a decision's request is valid: returns the grant's id, or an error of the library. */
   readonly decide: (ctx: KoaContextWithOIDC, errors: typeof LibraryErrors) => Promise<string>;
 }
 
-/** The keys of a provider: JWKs with their private halves, and the one that signs. */
+/** The keys of a provider: JWKs with their private parts, and the id of the one that signs. */
 export interface ProviderKeys {
   readonly jwks: JWKS;
   readonly kid: string;
   readonly alg: "RS256" | "ES256";
 }
 
-/** The library, loaded now and set up with all that it may do and nothing else. */
+/** Loads the library, configured with only the features that we support. */
 export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Promise<Provider> {
   const { default: LoadedProvider, errors } = await import("oidc-provider");
   const provider = new LoadedProvider(deps.place().baseUrl, {
@@ -68,7 +68,7 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
   });
   const basePath = new URL(provider.issuer).pathname.replace(/\/+$/, "");
   provider.use(async (ctx, next) => {
-    // Addresses in answers are the issuer's, by whatever name the request came.
+    // URLs in answers use the issuer's host, whatever host name the request used.
     Object.assign(ctx, { mountPath: basePath });
     ctx.request.originalUrl = `${new URL(provider.issuer).origin}${ctx.url}`;
     await next();
@@ -80,15 +80,15 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
   return provider;
 }
 
-/** Addresses that strangers choose are for the guarded fetch only. */
+/** Only the guarded fetch may use URLs that anyone can choose. */
 async function fetchNothing(): Promise<never> {
   throw new Error("The authorization server's library must not fetch anything.");
 }
 
-/** What was given and taken, for the audit: written with the request's other writes. */
+/** Audits what was issued and revoked, together with the request's other writes. */
 function noteEvents(provider: Provider): void {
   provider.on("grant.success", ({ oidc }) => {
-    // Refreshing is no news: the app stays let in.
+    // A refresh is not audited, because it does not change what the app can do.
     if (oidc.params?.["grant_type"] === "refresh_token") return;
     const { AccessToken: token, Client: client } = oidc.entities;
     note("app_token_issued", { name: client?.clientName, scopes: token?.scope?.split(" ") });
@@ -110,7 +110,7 @@ function note(action: AuditNote["action"], details: AuditNote["details"], subjec
   work.writes.push({ kind: "note", note: { action, ...whose, details, from } });
 }
 
-/** Of the decision that is replayed, if one is. */
+/** The decision being replayed, if any. */
 function noteError(code: string): void {
   const decision = currentWork()?.decision ?? null;
   if (decision !== null) decision.error = code;
@@ -130,7 +130,7 @@ function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
     formats: {
       customizers: {
         jwt(_ctx, token, { payload }) {
-          // The grant is looked up with every use: an app that is disconnected is out at once.
+          // The grant is looked up on every use, so a disconnected app loses access at once.
           payload[appClaim] = "grantId" in token ? token.grantId : undefined;
           const aheadMs = Date.now() - deps.clock.now();
           for (const name of ["iat", "exp"]) {
@@ -140,7 +140,7 @@ function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
         },
       },
     },
-    // Of the library's clock; what is stored goes by ours.
+    // The library's clock; stored times use ours.
     ttl: {
       AccessToken: inSeconds(lifetimes.accessTokenMs),
       AuthorizationCode: inSeconds(lifetimes.codeMs),
@@ -184,14 +184,14 @@ function protocol(deps: ProviderDeps, errors: typeof LibraryErrors): Setup {
     clientAuthMethods: authMethods,
     interactions: { policy: [] },
     pkce: { required: (_ctx, client) => client.tokenEndpointAuthMethod === "none" },
-    // No session of the owner's ends what an app was given; the owner does.
+    // A grant does not end with the owner's session; the owner revokes it.
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed("refresh_token"),
     rotateRefreshToken: true,
     revokeGrantPolicy: () => true,
     clientBasedCORS: () => true,
     extraParams: {
-      // The one check of scopes, for codes and devices alike: the library drops unknown ones in silence.
+      // The only check of scopes, for codes and devices alike, because the library silently drops unknown ones.
       scope(ctx, value, client) {
         const scopes = readScopes(value, client.scope);
         if (scopes === null) throw new errors.InvalidScope(`The scopes are ${appScopes.join(", ")}.`, value ?? "");
@@ -200,7 +200,7 @@ function protocol(deps: ProviderDeps, errors: typeof LibraryErrors): Setup {
     },
     async findAccount(ctx, accountId) {
       if ((await deps.scopesOf(accountId)) === null) return undefined;
-      // At the token endpoint this is the one call of ours before the library compares the resource with the code's.
+      // At the token endpoint, this is our only hook before the library compares the resource with the code's.
       const { params } = ctx.oidc;
       if (params?.["resource"] !== undefined) {
         params["resource"] = nameResources(textsOf(params["resource"]), deps.place());

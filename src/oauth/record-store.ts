@@ -11,45 +11,45 @@ import { lifetimes } from "./lifetimes.ts";
 import type { AuditNote, NoteAudit, SecretBox } from "./ports.ts";
 import { resourceNames, type TokenResource } from "./resources.ts";
 
-/** What the authorization server keeps. */
+/** The kinds of records that the authorization server stores. */
 export type RecordKind = "AuthorizationCode" | "AccessToken" | "RefreshToken" | "Grant" | "DeviceCode";
 
-/** A row of `oauth_records`, its payload read. */
+/** A row of `oauth_records`, with its payload parsed. */
 export interface OAuthRecord extends Omit<Selectable<Tables["oauth_records"]>, "payload"> {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A change that a request makes. */
+/** A change made by a request. */
 export type RecordWrite =
-  /** Only the first may be one of these two: nothing that follows happens when it was consumed, or decided, before. */
+  /** Only the first write can be one of these two. If the record was already consumed or decided, the rest is not written. */
   | { readonly kind: "consume"; readonly recordKind: RecordKind; readonly idHash: string }
   | { readonly kind: "decide"; readonly userCodeHash: string; readonly changes: Updateable<Tables["oauth_records"]> }
   | { readonly kind: "save"; readonly row: Selectable<Tables["oauth_records"]> }
-  /** The grant was used, and lives on until then. */
+  /** The grant was used, and its expiry is extended. */
   | { readonly kind: "prolong"; readonly grantHash: string; readonly expiresAt: number }
-  /** Of the refresh tokens that the grant gave and that were used, the newest stay, to be known again; the others go. */
+  /** Keeps only the newest used refresh tokens of the grant, to detect reuse. */
   | { readonly kind: "trim"; readonly grantHash: string }
   | Approval
   | { readonly kind: "note"; readonly note: AuditNote };
 
-/** SQL of what the authorization server keeps, by the SHA-256 of the ids: the ids are the tokens. */
+/** Records of the authorization server. They are stored by the SHA-256 of their ids, because the ids are the tokens. */
 export interface RecordStore {
   find(recordKind: RecordKind, id: string): Promise<OAuthRecord | null>;
-  /** What a user code is kept as: it is short, so a hash alone would not hide it. */
+  /** The stored form of a user code. It is short, so a plain hash would not hide it. */
   userCodeHash(userCode: string): string;
-  /** A device's code that waits for its decision. */
+  /** Finds a device's code that waits for a decision. */
   findByUserCode(userCode: string): Promise<OAuthRecord | null>;
   /**
-   * All of it in one transaction, or nothing.
-   * @returns false when something was to be consumed, or decided, that was before, or is gone
+   * Applies all writes in one transaction.
+   * @returns false, with nothing written, when a record to consume or decide was already used or is missing
    */
   write(writes: readonly RecordWrite[]): Promise<boolean>;
   remove(recordKind: RecordKind, idHash: string): Promise<void>;
-  /** Ends what a grant gave: one kind of it, or all and the grant itself. @returns whether there was anything */
+  /** Revokes what a grant issued: one kind of record, or all including the grant. @returns whether there was anything */
   endGrant(grantHash: string, recordKind?: RecordKind): Promise<boolean>;
 }
 
-/** Used refresh tokens of a grant that a trim leaves: whoever shows one of them again ends the grant. */
+/** Used refresh tokens of a grant to keep after a trim. Reusing one of them ends the grant. */
 const usedTokensKept = 80;
 
 export const payloadSchema = z.record(z.string(), z.unknown());
@@ -106,14 +106,14 @@ export function createRecordStore(deps: {
   };
 }
 
-/** A row with its payload read. */
+/** Parses the payload of a row. */
 export function readRecord(row: Selectable<Tables["oauth_records"]>): OAuthRecord {
   return { ...row, payload: payloadSchema.parse(JSON.parse(row.payload)) };
 }
 
 type Queries = ReturnType<typeof createQueries>;
 
-/** What runs with every decision and every exchange. */
+/** Queries that run with every decision and every exchange. */
 function createQueries() {
   return {
     find: compiledQuery<{ idHash: string; recordKind: RecordKind }, Selectable<Tables["oauth_records"]>>((db, slot) =>
@@ -124,7 +124,7 @@ function createQueries() {
         .where("kind", "=", slot("recordKind")),
     ),
 
-    // One conditional update: of two exchanges of one code that both found it unused, the later changes nothing.
+    // One conditional update: if two exchanges both found a code unused, the later one changes nothing.
     consume: compiledQuery<{ idHash: string; recordKind: RecordKind; now: number }>((db, slot) =>
       db
         .updateTable("oauth_records")
@@ -169,7 +169,7 @@ interface Applying {
   readonly now: number;
 }
 
-/** @returns false when it was to be consumed, or decided, and was before */
+/** @returns false when the record to consume or decide was already used */
 async function apply(
   db: Kysely<Tables>,
   write: RecordWrite,
@@ -232,18 +232,18 @@ async function trim(db: Kysely<Tables>, grantHash: string): Promise<void> {
     .execute();
 }
 
-/** What an account lets a client do. */
+/** The scopes that an account granted a client. */
 interface NewGrant {
   readonly accountId: string;
   readonly clientId: string;
   readonly resource: TokenResource;
   readonly scopes: readonly Scope[];
-  /** Host or scheme of the redirect; null for a device. */
+  /** The redirect's host or scheme; null for a device. */
   readonly host: string | null;
 }
 
 /**
- * A grant is a connected app, and its id names it: it is told to whoever may see the app, and is good for nothing at the
+ * A grant is a connected app, identified by the grant's id. The id is visible to everyone who can see the app, and is not accepted at the
  * authorization server's own routes.
  */
 export function newGrant(

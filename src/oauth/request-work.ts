@@ -4,38 +4,38 @@ import type { AuthorizationRequest } from "./oauth.ts";
 import type { AuditNote } from "./ports.ts";
 import type { RecordWrite } from "./record-store.ts";
 
-/** What one request through the library does, gathered: the library writes piece by piece, the store gets it at once. */
+/** Collects the changes of one request through the library: the library writes one by one, and the store gets them all at once. */
 export interface RequestWork {
   readonly writes: RecordWrite[];
-  /** Whose code or token the request brought, when it was known. */
+  /** The owner of the code or token in the request, once known. */
   owner: { readonly appId: string; readonly accountId: string | null; readonly clientId: string | null } | null;
   readonly from: AuditNote["from"];
-  /** The decision that is replayed; null for requests of clients. */
+  /** The decision being replayed; null for requests of clients. */
   readonly decision: ReplayedDecision | null;
 }
 
-/** The decision that a request replays, and what the library made of it. */
+/** A decision that a request replays, and its result. */
 export interface ReplayedDecision {
   readonly accountId: string;
   readonly held: ReadonlySet<Scope>;
-  /** What happens at the point where client, redirect, challenge and scopes are found good. */
+  /** What to do once client, redirect, challenge and scopes are valid. */
   readonly verdict: "allow" | "deny" | "describe" | "refuse";
-  /** Who asks for what, once that point was reached. */
+  /** The client and the requested scopes, set once the request is valid. */
   seen: AuthorizationRequest | null;
-  /** The error's code as RFC 6749 has it; null while there is none. */
+  /** The error code as in RFC 6749; null while there is none. */
   error: string | null;
-  /** What went wrong, in words, when nobody may be sent anywhere. */
+  /** The error message, for when no redirect is possible. */
   refusal: string | null;
 }
 
 const current = new AsyncLocalStorage<RequestWork>();
 
-/** The work of the request that this is part of. */
+/** The work of the current request. */
 export function currentWork(): RequestWork | undefined {
   return current.getStore();
 }
 
-/** Runs `task` as a request of its own. */
+/** Runs `task` as a separate request. */
 export function withWork<T>(
   { from, decision = null }: { readonly from: AuditNote["from"]; readonly decision?: ReplayedDecision | null },
   task: (work: RequestWork) => Promise<T>,

@@ -1,29 +1,26 @@
 import { appScopes, defaultAppScopes, type Scope } from "../wire/access.ts";
 
-/** What an access token is good for. */
+/** Where an access token is valid. */
 export type TokenResource = "all" | "mcp";
 
-/** Where the gateway is: its own address, and all origins by which it is reached. */
+/** The gateway's own URL, and all origins that reach it. */
 export interface GatewayPlace {
-  /** The address for people and browsers, which is also the issuer (RFC 8414). */
+  /** The URL for people and browsers, which is also the issuer (RFC 8414). */
   readonly baseUrl: string;
   readonly origins: readonly string[];
 }
 
-/**
- * The names by which the library knows the two resources. They are no addresses, so that a gateway that moves to another
- * address takes its apps along.
- */
+/** The library's names for the two resources. They are not URLs, so apps stay connected when the gateway moves to another URL. */
 export const resourceNames = { all: "urn:postern:api", mcp: "urn:postern:mcp" } as const;
 
-/** @returns null for what is none of ours */
+/** @returns null for an unknown resource */
 export function resourceOfName(name: string): TokenResource | null {
   return name === resourceNames.all ? "all" : name === resourceNames.mcp ? "mcp" : null;
 }
 
 /**
- * What a client means by a resource indicator (RFC 8707): an address of ours under any of our names, with or without a slash
- * at its end. @returns null when it is none
+ * Resolves a resource indicator (RFC 8707): a URL on any of our origins, with or without a trailing slash.
+ * @returns null when it is not one of ours
  */
 export function resourceOfAddress(address: string, { baseUrl, origins }: GatewayPlace): TokenResource | null {
   const url = URL.parse(address);
@@ -36,19 +33,19 @@ export function resourceOfAddress(address: string, { baseUrl, origins }: Gateway
   return path === "/mcp" || path === `${basePath}/mcp` ? "mcp" : null;
 }
 
-/** The resource's address as the issuer's address has it: what stands in a token's `aud`. */
+/** The resource's URL under the issuer, which is the `aud` of its tokens. */
 export function audienceOf(resource: TokenResource, { baseUrl }: GatewayPlace): string {
   return resource === "mcp" ? `${baseUrl}/mcp` : baseUrl;
 }
 
-/** What a token's `aud` says. */
+/** Reads a token's `aud`. */
 export function resourceOfAudience(audience: unknown): TokenResource {
   return typeof audience === "string" && audience.endsWith("/mcp") ? "mcp" : "all";
 }
 
 /**
- * A request's resource indicators, by the library's names. A client that names both gets what is good at both. What is not ours stays as it
- * is, for the library to refuse.
+ * A request's resource indicators, under the library's names. A client that names both gets a token for both. Unknown resources stay
+ * unchanged, for the library to refuse.
  */
 export function nameResources(indicators: readonly string[], place: GatewayPlace): string | undefined {
   if (indicators.length === 0) return undefined;
@@ -62,9 +59,9 @@ export function nameResources(indicators: readonly string[], place: GatewayPlace
 export type AppScope = (typeof appScopes)[number];
 
 /**
- * The scopes that a request names, each once and in their own order; null when one of them is none that an app can have.
- * @param text as in RFC 6749 section 3.3; undefined asks for the default
- * @param limit what the client registered for; undefined is no limit
+ * The scopes that a request names, without duplicates and in canonical order; null when an app cannot have one of them.
+ * @param text as in RFC 6749 section 3.3; undefined requests the default
+ * @param limit the scopes that the client registered for; undefined means no limit
  */
 export function readScopes(text: string | undefined, limit?: string): readonly AppScope[] | null {
   const allowed = limit === undefined ? null : new Set(limit.split(" "));
@@ -74,7 +71,7 @@ export function readScopes(text: string | undefined, limit?: string): readonly A
   return known.length === named.size ? known : null;
 }
 
-/** Of these what the account holds: nobody gives what they lack. */
+/** Those scopes that the account holds: an account can grant only what it has. */
 export function heldOf(wanted: readonly AppScope[], held: ReadonlySet<Scope>): readonly AppScope[] {
   return wanted.filter((scope) => held.has(scope));
 }

@@ -13,7 +13,7 @@ const minuteMs = 60_000;
 const secrets = createSecretBox(testKey);
 
 describeOnBothStores("keys of access tokens", (openStore) => {
-  test("rotate, and no client notices, nor another gateway on the store", async () => {
+  test("rotate without affecting clients or another gateway on the same store", async () => {
     const store = await openStore();
     const clock = createFakeClock(Date.now());
     const config = { accessTokens: "jwt" } as const;
@@ -28,7 +28,7 @@ describeOnBothStores("keys of access tokens", (openStore) => {
     expect(await there.find(String(kidOf(first.accessToken)))).not.toBeNull();
 
     await clock.advance(lifetimes.signingKeyMs);
-    // Of two gateways that find the key old at the same moment, one makes the next.
+    // When two gateways find the key old at the same time, only one creates the next.
     await Promise.all([mine.rotate(), there.rotate()]);
     expect(await mine.all()).toHaveLength(2);
 
@@ -39,7 +39,7 @@ describeOnBothStores("keys of access tokens", (openStore) => {
     expect(kidOf(next.accessToken)).not.toBe(kidOf(first.accessToken));
     expect(await there.find(String(kidOf(next.accessToken)))).not.toBeNull();
 
-    // What the old key signed in its last moment is good until it is over by itself.
+    // A token that the old key signed at the last moment stays valid until it expires.
     await clock.advance(lifetimes.accessTokenMs - 2 * minuteMs);
     expect(await mine.find(String(kidOf(first.accessToken)))).not.toBeNull();
     expect(await here.oauth.tokens.find(next.accessToken)).not.toBeNull();
@@ -49,7 +49,7 @@ describeOnBothStores("keys of access tokens", (openStore) => {
     expect(await mine.all()).toHaveLength(1);
   });
 
-  test("are shown without their private halves, and lie sealed in the store", async () => {
+  test("are published without their private parts, and are stored encrypted", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store, { config: { accessTokens: "jwt" } });
     await server.letIn(await server.newClient());
@@ -61,7 +61,7 @@ describeOnBothStores("keys of access tokens", (openStore) => {
     expect(rows.map(({ sealed }) => sealed.slice(0, 3))).toEqual(["v1."]);
   });
 
-  test("that do not open, because the key file was exchanged, are passed over: a new one is made", async () => {
+  test("that cannot be decrypted, because the key file was replaced, are skipped: a new one is created", async () => {
     const store = await openStore();
     const config = { accessTokens: "jwt" } as const;
     const before = await startAuthorizationServer(store, { config });

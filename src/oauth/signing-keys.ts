@@ -11,39 +11,40 @@ import type { Tables } from "../storage/schema.ts";
 import { lifetimes } from "./lifetimes.ts";
 import type { SecretBox } from "./ports.ts";
 
-/** A key that signs access tokens, or did. */
+/** A key that signs access tokens, or used to. */
 export interface SigningKey {
   readonly kid: string;
   readonly privateJwk: JsonWebKey;
-  /** As others see it, with `kid`, `alg` and `use`. */
+  /** The public key, with `kid`, `alg` and `use`. */
   readonly publicJwk: JsonWebKey;
   readonly publicKey: KeyObject;
   readonly createdAt: number;
-  /** When the last token that it signed is over. */
+  /** When the last token it signed expires. */
   readonly expiresAt: number | null;
 }
 
 /**
- * Keys of access tokens that are JWTs, in the store, for every gateway on it. A new one is shown for a while before it signs, and an old
- * one verifies until its last token is over: no client notices. A key that does not open (the key file was exchanged) counts as none.
+ * Signing keys for JWT access tokens, shared by all gateways on the store. A new key is published for a while before it signs, and an old
+ * one verifies until its last token expires, so clients are not affected. Keys that cannot be decrypted (the key file was replaced) are
+ * ignored.
  */
 export interface SigningKeys {
-  /** Those that verify, the newest first. */
+  /** The keys that verify, newest first. */
   all(): Promise<readonly SigningKey[]>;
-  /** Null when there is none of this id, or not any more. */
+  /** Null when no key has this id, or it no longer verifies. */
   find(kid: string): Promise<SigningKey | null>;
-  /** The one that signs now; made when there is none. */
+  /** The key that signs now; created when there is none. */
   signing(): Promise<SigningKey>;
-  /** Makes the next one when it is time, and forgets what verifies nothing any more. */
+  /** Creates the next key when it is due, and removes keys that no longer verify anything. */
   rotate(): Promise<void>;
 }
 
-/** RFC 9068 section 2.1 asks for RS256 in everybody who makes or reads such tokens. */
+/** RFC 9068 section 2.1 requires RS256 of everyone who issues or reads such tokens. */
 export const signingAlgorithm = "RS256";
 const modulusBits = 2_048;
-/** Another gateway's new key is known here after so long, and it is shown for longer before it signs. */
+/** How soon another gateway's new key is read. A new key is published for longer than this before it signs. */
 const readStepMs = 60_000;
-/** So often at most the store is asked for a key that nobody has heard of: strangers may name any. */
+/** Minimum time between lookups in the store for an unknown key, because anyone can name one. */
 const unknownStepMs = 5_000;
 
 const jwkSchema = z.looseObject({ kty: z.literal("RSA"), n: z.string(), e: z.string(), d: z.string() });
@@ -58,7 +59,7 @@ export function createSigningKeys(deps: {
   const { db, clock, secrets, log = silentLog } = deps;
   let known: { readonly keys: readonly SigningKey[]; readonly readAt: number } | undefined;
   const once = createSingleFlight<readonly SigningKey[]>();
-  /** Ids of keys that do not open and were complained of, of those that are in the store. */
+  /** Ids of stored keys that cannot be decrypted and were already logged. */
   let locked: ReadonlySet<string> = new Set();
 
   async function read(): Promise<readonly SigningKey[]> {
@@ -82,7 +83,7 @@ export function createSigningKeys(deps: {
     return keys;
   }
 
-  /** Null for a key that was sealed with another key file: it is as good as lost, and what it signed with it. */
+  /** Null for a key encrypted with another key file: the key is lost, and so are the tokens it signed. */
   function open(kid: string, sealed: string): OpenedKey | null {
     try {
       return openKey(kid, secrets.open(sealed, purposeOf(kid)));
@@ -105,7 +106,7 @@ export function createSigningKeys(deps: {
     return { key_id: kid, purpose: "signing", sealed, created_at, retired_at: null, expires_at: null };
   }
 
-  /** Retires the key, unless another gateway did; whoever did adds the next one. */
+  /** Retires the key, unless another gateway already did; the one that retires it adds the next. */
   async function replace(kid: string): Promise<void> {
     const next = await newRow();
     const retired_at = clock.now() + lifetimes.keyNoticeMs;
@@ -148,7 +149,7 @@ export function createSigningKeys(deps: {
         });
         keys = await atMostSince(readStepMs);
       }
-      // The newest that everybody had the time to see; the first of all signs at once.
+      // The newest key that all gateways and clients had time to read; the very first one signs at once.
       const shown = keys.find(({ createdAt }) => createdAt + lifetimes.keyNoticeMs <= clock.now()) ?? keys.at(-1);
       if (shown === undefined) throw new Error("A signing key was made but is not there.");
       return shown;

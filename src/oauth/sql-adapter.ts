@@ -8,17 +8,17 @@ import { inSeconds, lifetimes } from "./lifetimes.ts";
 import type { OAuthRecord, RecordKind, RecordStore, RecordWrite } from "./record-store.ts";
 import { currentWork } from "./request-work.ts";
 
-/** What of a payload has columns of its own. */
+/** The fields of a payload that have their own columns. */
 const columnsSchema = z.looseObject({
   accountId: z.string().optional(),
   clientId: z.string().optional(),
   grantId: z.string().optional(),
   userCode: z.string().optional(),
-  /** How many refresh tokens came before this one. */
+  /** How many refresh tokens preceded this one. */
   rotations: z.number().optional(),
 });
 
-/** Used refresh tokens of one grant grow by so many before some are forgotten. */
+/** Used refresh tokens of a grant to add before the oldest are removed. */
 const rotationsBetweenTrims = 20;
 
 export interface SqlAdapterDeps {
@@ -30,8 +30,8 @@ export interface SqlAdapterDeps {
 }
 
 /**
- * The library's storage, one for each of its models. The library's ids are the tokens themselves: here they are hashes, and payloads
- * hold neither them nor a user code.
+ * The library's storage, one for each of its models. The library's ids are the tokens themselves; here they are stored as hashes, and
+ * payloads contain neither tokens nor user codes.
  */
 export function createSqlAdapter(name: string, deps: SqlAdapterDeps): Adapter {
   if (name === "Client") return clientAdapter(deps);
@@ -48,7 +48,7 @@ const none = async (): Promise<undefined> => undefined;
 const noLookups = { findByUserCode: none, findByUid: none };
 
 function recordAdapter(kind: RecordKind, { records, clock, afterFind }: SqlAdapterDeps): Adapter {
-  /** With the request's other writes; a write outside of a request is one by itself. */
+  /** Adds to the request's other writes; outside of a request, it is written separately. */
   async function write(...writes: readonly RecordWrite[]): Promise<void> {
     const work = currentWork();
     if (work !== undefined) work.writes.push(...writes);
@@ -105,7 +105,7 @@ function recordAdapter(kind: RecordKind, { records, clock, afterFind }: SqlAdapt
   };
 }
 
-/** The library reads the machine's clock, and the store was written by ours: in its reckoning, things end when they end in ours. */
+/** The library reads the system clock, but stored times use ours. Converts them so that records expire by our clock. */
 function toLibrary(
   { payload, expires_at, consumed_at, account_id, client_id }: OAuthRecord,
   { id, clock }: { readonly id: string; readonly clock: Clock },
@@ -142,7 +142,7 @@ function clientAdapter({ clients, documents }: SqlAdapterDeps): Adapter {
   };
 }
 
-/** The owner's sign-in is ours. The library sees one for as long as it replays a decision, and only then. */
+/** We handle the owner's sign-in. The library sees a session only while it replays a decision. */
 const sessionAdapter: Adapter = {
   ...noLookups,
   async find(id) {

@@ -13,7 +13,7 @@ import { createSweep } from "./sweep.ts";
 const hourMs = 3_600_000;
 
 describeOnBothStores("the sweep", (openStore) => {
-  test("removes what is over, in steps, and nothing else", async () => {
+  test("removes expired records in steps, and nothing else", async () => {
     const store = await openStore();
     let hand = Date.now();
     let pauses = 0;
@@ -43,7 +43,7 @@ describeOnBothStores("the sweep", (openStore) => {
     await sweep.close();
   });
 
-  test("forgets clients that nobody lets in, but none that the owner added", async () => {
+  test("removes clients that are no longer authorized, but none that the owner added", async () => {
     const store = await openStore();
     const clock = createFakeClock(Date.now());
     const server = await startAuthorizationServer(store, { clock });
@@ -64,7 +64,7 @@ describeOnBothStores("the sweep", (openStore) => {
     await sweep.close();
   });
 
-  test("runs by itself in a running gateway, and stops with it", async () => {
+  test("runs automatically in a running gateway, and stops with it", async () => {
     const clock = createFakeClock(Date.now());
     const server = await startAuthorizationServer(await openStore(), { clock });
     expect(clock.nextAt).toBeNull();

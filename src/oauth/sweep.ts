@@ -9,28 +9,28 @@ export interface SweepDeps {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Looks after the signing keys. */
+  /** Rotates the signing keys. */
   readonly rotate: () => Promise<void>;
 }
 
-/** Removes what is over, in the running gateway. */
+/** Removes expired records while the gateway runs. */
 export interface Sweep {
   start(): void;
-  /** Once, to the end. @returns how many rows went */
+  /** Runs once, until nothing is left. @returns the number of removed rows */
   run(): Promise<number>;
-  /** Idempotent; waits for the step that runs. */
+  /** Idempotent; waits for the current step. */
   close(): Promise<void>;
 }
 
 const minuteMs = 60_000;
-/** A start has more urgent things to do. */
+/** The first sweep waits, because a starting gateway has more urgent work. */
 const firstMs = minuteMs;
 const stepMs = 10 * minuteMs;
-/** Rows of one step: a few milliseconds, in which this process does nothing else with SQLite. */
+/** Rows of one step: it blocks this process's use of SQLite for a few milliseconds. */
 const batchRows = 200;
-/** After each step others have their turn: a million rows take some minutes. */
+/** A pause after each step lets other work run; a million rows take some minutes. */
 const pauseMs = 20;
-/** A device that asks late learns that its code is over (RFC 8628 `expired_token`), not that there never was one. */
+/** A device that polls late gets `expired_token` (RFC 8628), not an error for an unknown code. */
 const graceMs = 10 * minuteMs;
 
 export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
@@ -51,7 +51,7 @@ export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
     return numDeletedRows;
   }
 
-  /** Clients that registered themselves: those that were never let in, and those that nobody lets in any more. */
+  /** Clients that registered themselves and were never authorized, or have not been for a long time. */
   async function clients(): Promise<bigint> {
     const now = clock.now();
     const idle = db
@@ -100,7 +100,7 @@ export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
       const removed = await run();
       if (removed > 0) log.info({ removed }, "removed expired records of the authorization server");
     } catch (error) {
-      // The next step tries again.
+      // The next run tries again.
       log.error({ reason: messageOf(error) }, "cannot remove expired records of the authorization server");
     }
     schedule(stepMs);

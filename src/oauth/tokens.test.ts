@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 
 describeOnBothStores("access tokens", (openStore) => {
   for (const accessTokens of ["opaque", "jwt"] as const) {
-    test(`that are ${accessTokens} say whose they are, are looked up again, and end by themselves`, async () => {
+    test(`that are ${accessTokens} identify their account, can be looked up again, and expire`, async () => {
       const clock = createFakeClock(Date.now());
       const server = await startAuthorizationServer(await openStore(), { clock, config: { accessTokens } });
       const clientId = await server.newClient();
@@ -36,7 +36,7 @@ describeOnBothStores("access tokens", (openStore) => {
       expect(await tokens.findAgain(found?.tokenId ?? "")).toBeNull();
     });
 
-    test(`that are ${accessTokens} are out at once when their app is disconnected`, async () => {
+    test(`that are ${accessTokens} stop working at once when their app is disconnected`, async () => {
       const server = await startAuthorizationServer(await openStore(), { config: { accessTokens } });
       const { oauth, owner } = server;
       const clientId = await server.newClient();
@@ -60,7 +60,7 @@ describeOnBothStores("access tokens", (openStore) => {
     });
   }
 
-  test("that are JWTs are RFC 9068's, and forged ones are none", async () => {
+  test("that are JWTs follow RFC 9068, and forged ones are refused", async () => {
     const server = await startAuthorizationServer(await openStore(), { config: { accessTokens: "jwt" } });
     const clientId = await server.newClient();
     const { accessToken } = await server.letIn(clientId);
@@ -86,7 +86,7 @@ describeOnBothStores("access tokens", (openStore) => {
     for (const token of forged) expect(await server.oauth.tokens.find(token)).toBeNull();
   });
 
-  test("are written down as used once a minute at most, and a refresh prolongs the app", async () => {
+  test("record their use at most once a minute, and a refresh extends the app's lifetime", async () => {
     const clock = createFakeClock(Date.now());
     const server = await startAuthorizationServer(await openStore(), { clock });
     const { oauth, owner } = server;
@@ -114,7 +114,7 @@ describeOnBothStores("access tokens", (openStore) => {
     expect(await app()).toBeUndefined();
   });
 
-  test("go with their client and with their account", async () => {
+  test("are removed with their client and their account", async () => {
     const store = await openStore();
     const server = await startAuthorizationServer(store);
     const clientId = await server.newClient();

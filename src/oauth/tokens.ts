@@ -10,7 +10,7 @@ import type { IssuedToken, OAuth } from "./oauth.ts";
 import { type GatewayPlace, readScopes, resourceOfAudience } from "./resources.ts";
 import { type SigningKeys, signingAlgorithm } from "./signing-keys.ts";
 
-/** The claim that names the grant: an app's id, which is no secret. */
+/** The claim that contains the grant's id. It identifies an app and is not secret. */
 export const appClaim = "postern_app";
 
 /** A JSON Web Signature in its compact form. */
@@ -23,7 +23,7 @@ const headerSchema = z.looseObject({
   crit: z.undefined().optional(),
 });
 
-/** What of an access token's claims counts here. Times are seconds since the epoch. */
+/** The claims of an access token that we use. Times are seconds since the epoch. */
 const claimsSchema = z.object({
   iss: z.string(),
   sub: z.string(),
@@ -37,8 +37,8 @@ const claimsSchema = z.object({
 type AccessClaims = z.infer<typeof claimsSchema>;
 
 /**
- * The claims of an access token that we signed and that is not over; null for anything else. By Node's own `verify`, at once: a detour
- * through its thread pool takes five times as long.
+ * The claims of an access token that we signed and that has not expired; null for anything else. Uses the synchronous `verify` of Node,
+ * because its thread pool takes five times as long.
  * @see RFC 9068 section 4
  */
 async function readAccessJwt(
@@ -60,13 +60,13 @@ function readPart(part: string): unknown {
   try {
     return JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
   } catch {
-    return null; // is no JSON, and so none of our tokens
+    return null; // not JSON, so not one of our tokens
   }
 }
 
 const payloadSchema = z.object({ grantId: z.string(), scope: z.string().default(""), aud: z.string() });
 
-/** What a JWT is looked up by again: what it says, without what makes it a token. */
+/** The id to look a JWT up again: its claims, without the signature that makes it a token. */
 const jwtTokenIdSchema = z.object({ appId: z.string(), scope: z.string(), aud: z.string(), exp: z.number() });
 const jwtPrefix = "jwt.";
 
@@ -105,7 +105,7 @@ export function createTokens(deps: {
 
   const isOver = (expiresAt: number | null): boolean => expiresAt === null || expiresAt <= clock.now();
 
-  /** In force: not over, and its grant stands. */
+  /** Whether it is in force: not expired, and its grant still exists. */
   async function opaque(tokenId: string): Promise<IssuedToken | null> {
     const row = await findOpaque(tokenId);
     if (row === undefined || row.kind !== "AccessToken" || row.held_kind !== "Grant") return null;
