@@ -21,7 +21,7 @@ async function askedFor(scene: ChatScene, permission = pendingPermission()): Pro
 }
 
 describeOnBothStores("a chat", (openStore) => {
-  test("starts a session in its folder, hears its answer, and goes on with it by replies and plain text", async () => {
+  test("starts a session in its folder, gets its answer, and continues it with replies and plain text", async () => {
     const scene = await openChatScene(openStore, { folders: ["/code/a", "/code/b"] });
     scene.bot.write(me, "/ask too early");
     await scene.shown("Choose a folder first");
@@ -44,7 +44,7 @@ describeOnBothStores("a chat", (openStore) => {
     await expect.poll(() => said(scene, "✓ claude-code is done").length, patience).toBe(3);
   });
 
-  test("an answer that comes before the tool has returned is a reply to the message that asked", async () => {
+  test("an answer that arrives before the tool returns is a reply to the prompt", async () => {
     const scene = await openChatScene(openStore);
     scene.bot.write(me, "/ask first");
     const { messageId } = await scene.shown("ECHO first");
@@ -57,11 +57,11 @@ describeOnBothStores("a chat", (openStore) => {
     expect((await scene.shown("ECHO second")).replyTo).toBe(second);
   });
 
-  test("a restart at any point loses no message, and answers none twice", async () => {
+  test("a restart at any point neither loses a message nor answers one twice", async () => {
     const scene = await openChatScene(openStore);
     scene.bot.write(me, "/ask first");
     await scene.shown("ECHO first");
-    // Taken in, and not yet dealt with when the end comes: the tool does not answer.
+    // Stored but not yet processed when the gateway stops: the tool does not answer.
     let asking = 0;
     const gone = () =>
       new Promise<void>((_resolve, reject) => {
@@ -78,7 +78,7 @@ describeOnBothStores("a chat", (openStore) => {
     await scene.begin();
     await scene.shown("ECHO second");
     await scene.shown("ECHO third");
-    // Taken by the agent, and the end comes before anybody has noted it.
+    // Accepted by the agent, but the gateway stops before recording that.
     scene.sessions.afterAsk = gone;
     scene.bot.write(me, "fourth");
     await expect.poll(() => asking, patience).toBe(2);
@@ -95,7 +95,7 @@ describeOnBothStores("a chat", (openStore) => {
       expect(said(scene, words)).toHaveLength(1);
   });
 
-  test("hears once of what its session did while nobody was there", async () => {
+  test("is notified once of what its session did while the gateway was down", async () => {
     const scene = await openChatScene(openStore);
     scene.sessions.onAsk = () => undefined;
     scene.bot.write(me, "/ask long work");
@@ -114,7 +114,7 @@ describeOnBothStores("a chat", (openStore) => {
     expect(said(scene, "done meanwhile")).toHaveLength(1);
   });
 
-  test("a permission comes with buttons, is answered once, and the message says by whom", async () => {
+  test("a permission request has buttons, is answered once, and the message then names who answered", async () => {
     const scene = await openChatScene(openStore);
     const question = await askedFor(
       scene,
@@ -131,12 +131,12 @@ describeOnBothStores("a chat", (openStore) => {
     expect(scene.sessions.answered).toMatchObject([{ decision: "deny" }]);
   });
 
-  test("a press that was being dealt with when the gateway ended is known as this person's", async () => {
+  test("a press being processed when the gateway stopped is attributed to the same person", async () => {
     const scene = await openChatScene(openStore);
     const question = await askedFor(scene);
     await scene.end();
     const [session] = scene.sessions.all.values();
-    // As a gateway leaves it that ended between the tool's answer and its note.
+    // The state after a gateway stopped between the tool's answer and recording it.
     await scene.store.db
       .insertInto("chat_updates")
       .values({
@@ -169,14 +169,14 @@ describeOnBothStores("a chat", (openStore) => {
 
 const openStore = openSqliteTestStore;
 
-test("who may not drive sees the question without buttons, and where it is answered", async () => {
+test("without permission to drive, the question has no buttons and names where to answer", async () => {
   const scene = await openChatScene(openStore, { scopes: ["coding:read", "coding:write"] });
   const question = await askedFor(scene);
   expect(question.buttons).toEqual([]);
   expect(question.text).toContain("http://localhost/sessions/");
 });
 
-test("a question comes with its options, and can be answered in one's own words", async () => {
+test("a question has its options as buttons, and can be answered with free text", async () => {
   const scene = await openChatScene(openStore);
   const options = [{ label: "Left" }, { label: "Right", description: "the other" }];
   const ask = (permissionId: string) =>
@@ -204,7 +204,7 @@ test("a question comes with its options, and can be answered in one's own words"
   ]);
 });
 
-test("a dialog of the agent comes with its choices, and the pressed one is picked", async () => {
+test("a dialog of the agent has its choices as buttons, and pressing one selects it", async () => {
   const scene = await openChatScene(openStore);
   const dialog = pendingPermission({
     permissionId: "c".repeat(32),
@@ -227,7 +227,7 @@ test("a dialog of the agent comes with its choices, and the pressed one is picke
   ]);
 });
 
-test("a dialog whose choices are not known has no buttons, and says where it is answered", async () => {
+test("a dialog with unknown choices has no buttons and names where to answer", async () => {
   const scene = await openChatScene(openStore);
   const message = await askedFor(scene, pendingPermission({ kind: "dialog", tool: "Login", choices: [] }));
   expect([message.buttons, message.text]).toEqual([[], expect.stringContaining("http://localhost/sessions/")]);
@@ -244,7 +244,7 @@ test("a question that was answered elsewhere loses its buttons", async () => {
   expect((await scene.shown("answered elsewhere")).buttons).toEqual([]);
 });
 
-test("strangers get nothing, in private and in groups, and the log names each once and nobody's words", async () => {
+test("strangers get no reply, in private and in groups, and the log names each once without their text", async () => {
   const lines: string[] = [];
   const keep = (fields: Readonly<Record<string, unknown>>, message: string) =>
     void lines.push(`${message} ${JSON.stringify(fields)}`);
@@ -274,13 +274,13 @@ test("strangers get nothing, in private and in groups, and the log names each on
   expect(lines.join("\n")).not.toMatch(/secret|1:scene/);
 });
 
-test("a topic is a chat of its own, and is answered there", async () => {
+test("a topic is a separate chat, with replies in the topic", async () => {
   const scene = await openChatScene(openStore);
   scene.bot.write(me, "/ask in a topic", { chat: -77, topic: 9 });
   expect(await scene.shown("ECHO in a topic")).toMatchObject({ chatId: "-77", topic: 9 });
 });
 
-test("what goes wrong is told in words, and a command that is none too", async () => {
+test("reports errors and unknown commands in words", async () => {
   const scene = await openChatScene(openStore);
   scene.bot.write(me, "/ask !rm");
   await scene.shown("The prompt begins with ! (prompt_not_text)");

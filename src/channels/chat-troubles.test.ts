@@ -12,7 +12,7 @@ const patience = { timeout: 15_000, interval: 20 };
 const said = ({ bot }: ChatScene, words: string): readonly ShownMessage[] =>
   bot.messages.filter(({ text }) => text.includes(words));
 
-test("too many requests, broken connections and a server that is gone hold messages up, and lose none", async () => {
+test("rate limits, broken connections and an unreachable server delay messages but lose none", async () => {
   const scene = await openChatScene(openStore);
   let limited = 0;
   scene.bot.intercept = (method) => {
@@ -36,7 +36,7 @@ test("too many requests, broken connections and a server that is gone hold messa
   expect(said(scene, "ECHO broken")).toHaveLength(2);
 });
 
-test("a style that Telegram does not like is left out, and the words arrive", async () => {
+test("omits styles that Telegram rejects, and delivers the text", async () => {
   const scene = await openChatScene(openStore);
   scene.bot.intercept = (method, { entities }) =>
     method === "sendMessage" && JSON.stringify(entities).includes("bold")
@@ -46,7 +46,7 @@ test("a style that Telegram does not like is left out, and the words arrive", as
   expect(await scene.shown("ECHO a bold word")).toMatchObject({ entities: [] });
 });
 
-test("when Telegram is not there the chat's side opens and ends all the same, and says so once", async () => {
+test("starts and stops without Telegram, and logs the failure once", async () => {
   const lines: string[] = [];
   const log: Log = { ...silentLog, warn: (_fields, message) => void lines.push(message) };
   const scene = await openChatScene(openStore, { log, apiRoot: "http://127.0.0.1:9" });
@@ -54,7 +54,7 @@ test("when Telegram is not there the chat's side opens and ends all the same, an
   await scene.end();
 });
 
-test("a wrong token is told to the log, without the token", async () => {
+test("logs a wrong token, without the token", async () => {
   const lines: string[] = [];
   const log: Log = {
     ...silentLog,
@@ -68,7 +68,7 @@ test("a wrong token is told to the log, without the token", async () => {
   expect(lines[0]).not.toContain("1:scene");
 });
 
-test("a very long answer is a file, a long one several messages in order", async () => {
+test("sends a very long answer as a file, and a long one as several messages in order", async () => {
   const scene = await openChatScene(openStore);
   scene.sessions.onAsk = (session, prompt) => endTurn(session, "a line of words\n".repeat(Number(prompt)));
   scene.bot.write(me, "/ask 600");
@@ -78,7 +78,7 @@ test("a very long answer is a file, a long one several messages in order", async
   expect(file.document?.content).toBe("a line of words\n".repeat(5_000).trim());
 });
 
-test("more than the chat's queue holds is refused in words", async () => {
+test("rejects messages beyond the chat's queue with an explanation", async () => {
   const scene = await openChatScene(openStore);
   let release: () => void = () => undefined;
   scene.sessions.beforeAsk = () => new Promise((resolve) => (release = resolve));
@@ -90,7 +90,7 @@ test("more than the chat's queue holds is refused in words", async () => {
   await expect.poll(() => scene.sessions.asked.length, patience).toBe(50);
 });
 
-test("unsent text in the terminal holds a prompt up, and the chat says what to do about it", async () => {
+test("unsent text in the terminal blocks a prompt, and the chat explains what to do", async () => {
   const scene = await openChatScene(openStore);
   scene.sessions.beforeAsk = async () => {
     throw new PosternError("composer_not_empty", 'It holds text. Set onDraft to "clear".', {

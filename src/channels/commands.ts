@@ -16,7 +16,7 @@ import {
 } from "./session-actions.ts";
 import { bold, code, plainLine, plainMessage, styled } from "./styled.ts";
 
-/** The commands, with words for the chat program's menu. */
+/** The commands, with descriptions for the chat program's menu. */
 export const commands = [
   { name: "ask", words: "Start a session: /ask <prompt>" },
   { name: "folder", words: "Choose the folder for new sessions" },
@@ -28,7 +28,7 @@ export const commands = [
   { name: "help", words: "Show help" },
 ] as const;
 
-/** A command, with what follows it. */
+/** A command and its argument. */
 export async function command(
   dealing: Dealing,
   dealt: Dealt,
@@ -58,7 +58,7 @@ export async function command(
   return readSession(dealing, { sessionId, last: Number.isNaN(wanted) ? 2 : Math.min(20, Math.max(1, wanted)) });
 }
 
-/** A text without a command: continues the session that it replies to, or with the chat's own. */
+/** A text without a command: continues the session that it replies to, or the chat's current one. */
 export async function text(
   dealing: Dealing,
   dealt: Dealt,
@@ -75,7 +75,7 @@ export async function text(
     const answer = await answerInWords(dealing, dealt, { sessionId, replyTo, text: prompt });
     return answer ?? continueSession(dealing, dealt, { sessionId, prompt });
   }
-  // In a group people talk with each other.
+  // In a group, people also talk to each other.
   if (!isPrivate) return {};
   const { sessionId } = await store.chat(chatId);
   if (sessionId === null)
@@ -83,7 +83,7 @@ export async function text(
   return continueSession(dealing, dealt, { sessionId, prompt });
 }
 
-/** Whether the prompt of this message was on its way to a session when the gateway ended: it goes to the same one. */
+/** Whether this message's prompt was being sent to a session when the gateway stopped: it goes to the same one. */
 function wasAsked({ update }: Dealt): boolean {
   return update.request !== null && keptRequestSchema.safeParse(JSON.parse(update.request)).success;
 }
@@ -93,7 +93,7 @@ async function sessionMeant({ deps }: Dealing, { incoming }: Dealt, replyTo: str
   return replied ?? (await deps.chats.store.chat(incoming.chatId)).sessionId;
 }
 
-/** The session that a message speaks of, or that a person's message went to. */
+/** The session that a message is about, or that a person's message went to. */
 async function sessionOfMessage({ deps }: Dealing, chatId: string, messageId: string): Promise<string | null> {
   const { outbox, inbox } = deps.chats;
   return (await outbox.sessionOf(chatId, messageId)) ?? (await inbox.sessionOf(chatId, messageId));
@@ -138,7 +138,7 @@ async function folder(dealing: Dealing, dealt: Dealt, wanted: string): Promise<O
   return { say: [plainMessage(styled(`Choose the folder for new sessions.${more}`), { buttons })] };
 }
 
-/** The end of a path says more than its beginning. */
+/** The end of a path is more specific than its beginning. */
 function shortPath(dir: string): string {
   const path = plainLine(dir, 4_096);
   return path.length <= 50 ? path : `…${path.slice(-49).toWellFormed()}`;

@@ -4,7 +4,7 @@ import { createPace } from "./deliveries.ts";
 
 const never = new AbortController().signal;
 
-/** When each of these turns came, in milliseconds from the start. */
+/** The time of each turn, in milliseconds from the start. */
 async function turns(chats: readonly string[], hold?: readonly [string, number]): Promise<readonly number[]> {
   const clock = createFakeClock(0);
   const pace = createPace(clock, { betweenMessagesMs: 1_000, maxMessagesPerSecond: 10 });
@@ -19,22 +19,22 @@ async function turns(chats: readonly string[], hold?: readonly [string, number])
   });
   const all = Promise.all(workers);
   for (let step = 0; step < 200; step += 1) {
-    await new Promise((turn) => setImmediate(turn)); // whoever was woken goes on first
+    await new Promise((turn) => setImmediate(turn)); // woken waiters continue first
     await clock.advance(50);
   }
   await all;
   return at;
 }
 
-test("one message a second in a chat", async () => {
+test("sends one message per second in a chat", async () => {
   expect(await turns(["a", "a", "a"])).toEqual([0, 1_000, 2_000]);
 });
 
-test("so many a second in all chats together", async () => {
+test("limits messages per second for all chats together", async () => {
   expect(await turns(["a", "b", "c", "d"])).toEqual([0, 100, 200, 300]);
 });
 
-test("a chat that is held does not hold up another", async () => {
+test("a paused chat does not delay another", async () => {
   const [held, free] = await turns(["a", "b"], ["a", 5_000]);
   expect(held).toBeGreaterThanOrEqual(5_000);
   expect(free).toBe(0);

@@ -4,13 +4,13 @@ import { messageOf } from "../core/errors.ts";
 import { type ChannelLimits, type Handover, type MessageBody, messageBodySchema } from "./channel.ts";
 import type { ChatDeps } from "./ports.ts";
 
-/** Hands over what shall be said, in each chat one after the other. */
+/** Sends queued messages, in order within each chat. */
 export interface Deliveries {
-  /** Takes up what waits from before. */
+  /** Resumes messages queued earlier. */
   start(): Promise<void>;
-  /** There is something to say in this chat. */
+  /** Notifies that messages are queued in this chat. */
   wake(chatId: string): void;
-  /** Lets what is under way come to its end, for a while. Idempotent. */
+  /** Waits a while for sends in progress. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export function createDeliveries({
       }
       if (more === false) return;
       pauseMs = more === "later" ? Math.min(pauseMs * 2, longestPauseMs) : firstPauseMs;
-      // The signal: the loop sees it.
+      // Aborted: the loop ends.
       if (more === "later") await clock.sleep(pauseMs / 2, signal).catch(() => undefined);
     }
   }
@@ -69,7 +69,7 @@ export function createDeliveries({
     const waiting = await outbox.next(chatId);
     if (waiting === null) return false;
     await pace.turn(chatId, signal);
-    // What changed while it waited for its turn need not be said first.
+    // A message changed while waiting is sent only in its latest version.
     const message = (await outbox.next(chatId)) ?? waiting;
     const handover = await handOver(message);
     return note(message, handover);
@@ -102,7 +102,7 @@ export function createDeliveries({
       case "refused":
         log.warn({ channel: channel.name, reason: handover.reason }, "the chat service rejected a message");
         if (isNew) await outbox.failed(ordinal);
-        else await outbox.delivered(message, messageId); // it stays as it is
+        else await outbox.delivered(message, messageId); // it keeps its previous content
         return true;
     }
   }
@@ -142,15 +142,15 @@ function saidBefore(body: MessageBody): MessageBody {
   };
 }
 
-/** Keeps to the rate limits of a chat program. */
+/** Enforces the rate limits of a chat program. */
 export interface Pace {
-  /** Resolves when something may be sent to this chat. Rejects when the signal is aborted. */
+  /** Resolves when a message can be sent to this chat. Rejects if the signal is aborted. */
   turn(chatId: string, signal: AbortSignal): Promise<void>;
-  /** Nothing to this chat for so long. */
+  /** Pauses this chat for this long. */
   hold(chatId: string, forMs: number): void;
 }
 
-/** A {@link Pace}; it remembers as many chats as were written to. */
+/** A {@link Pace}. Its memory grows with the number of chats written to. */
 export function createPace(
   clock: Clock,
   { betweenMessagesMs, maxMessagesPerSecond }: Pick<ChannelLimits, "betweenMessagesMs" | "maxMessagesPerSecond">,

@@ -13,19 +13,19 @@ import { type Dealing, type Outcome, say } from "./session-actions.ts";
 import type { Sessions } from "./sessions.ts";
 import { plainWords, shortened } from "./styled.ts";
 
-/** Deals with what came from chats: in each chat in order, presses of buttons beside the messages. */
+/** Processes updates from chats: messages in order within each chat, button presses concurrently with them. */
 export interface Handler {
-  /** Resolves when it was dealt with, or the gateway stops: then the next one does. */
+  /** Resolves when the update was processed, or when the gateway stops: then the next start processes it. */
   handle(update: ChatUpdate): Promise<void>;
-  /** Waits for what is being dealt with, and begins nothing more. Idempotent. */
+  /** Waits for updates in progress and does not start new ones. Idempotent. */
   close(): Promise<void>;
 }
 
-// What fails so often is a mistake of ours: it would fail forever, and hold up the chat.
+// An update that fails this often is a bug: it would fail forever and block the chat.
 const maxAttempts = 5;
 const retryMs = 1_000;
 
-/** What a chat can do about it. */
+/** Hints for what to do in a chat. */
 const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
   agent_not_configured: "\nIn this chat: /agent",
   dir_not_allowed: "\nIn this chat: /folder",
@@ -33,7 +33,7 @@ const hints: Readonly<Partial<Record<Problem["code"], string>>> = {
   permission_pending: "\nAnswer the request first, or stop the turn with /interrupt.",
 };
 
-/** Instead of the words of the API, where what they advise cannot be done in a chat. */
+/** Replaces the API's messages whose advice does not apply in a chat. */
 const ownWords: Readonly<Partial<Record<Problem["code"], string>>> = {
   composer_not_empty:
     "Not sent: the session's terminal contains unsent text. Send or delete it there, then send your message again.",
@@ -65,7 +65,7 @@ export function createHandler(
         if (signal.aborted) return;
         const { updateId } = update;
         log.error({ channel: channel.name, updateId, reason: messageOf(error) }, "cannot process a chat message");
-        await clock.sleep(retryMs * 2 ** Math.min(attempt, 5), signal).catch(() => undefined); // the signal: the loop sees it
+        await clock.sleep(retryMs * 2 ** Math.min(attempt, 5), signal).catch(() => undefined); // aborted: the loop ends
       }
     }
   }
@@ -94,7 +94,7 @@ export function createHandler(
     }
   }
 
-  /** What went wrong, in the words of every other face where they fit. */
+  /** The error, with the API's message where it fits. */
   function trouble(error: unknown): Outcome {
     const requestId = newUuid();
     const { code, detail, status } = deps.problemOf(error, requestId);
@@ -134,7 +134,7 @@ export function createHandler(
     handle(update) {
       if (signal.aborted) return Promise.resolve();
       const { data: incoming } = incomingSchema.safeParse(JSON.parse(update.body));
-      // Kept by another version of ours, in words that this one does not know.
+      // Stored by another version in an unknown format.
       if (incoming === undefined) return chats.settle({ done: { updateId: update.updateId, sessionId: null } });
       const lane = `${incoming.content.kind === "press"} ${incoming.chatId}`;
       const dealt = lanes.run(lane, () => deal(update, incoming)).finally(() => running.delete(dealt));

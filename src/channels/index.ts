@@ -10,15 +10,15 @@ import { createSessions } from "./sessions.ts";
 export type { ChatDeps } from "./ports.ts";
 export { createTelegram, type TelegramOptions } from "./telegram/telegram.ts";
 
-/** People reach their sessions through a chat program. */
+/** Access to sessions through a chat program. */
 export interface ChatFace {
-  /** Ends what is under way; what was not dealt with waits for the next start. Idempotent. */
+  /** Stops; unprocessed updates wait for the next start. Idempotent. */
   close(): Promise<void>;
 }
 
 /**
- * Takes up what waits from before, and continues. It does not wait for the chat program: when that cannot be reached this returns all the same,
- * and tries again.
+ * Resumes queued work. Does not wait for the chat program: if it cannot be reached, this returns anyway
+ * and retries.
  */
 export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
   const { chats, channel, log } = deps;
@@ -32,7 +32,7 @@ export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
   });
   await deliveries.start();
   const waiting = await chats.inbox.waiting();
-  // What a person decided before the end is dealt with before it is reported as decided elsewhere.
+  // Processes earlier button presses before reports, which would show them as answered elsewhere.
   const presses = waiting.filter(({ messageId }) => messageId === null).map((update) => handler.handle(update));
   for (const update of waiting) if (update.messageId !== null) void handler.handle(update);
   const begun = Promise.all(presses)

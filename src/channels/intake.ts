@@ -4,7 +4,7 @@ import type { Incoming } from "./channel.ts";
 import type { ChatDeps } from "./ports.ts";
 import { plainMessage, styled } from "./styled.ts";
 
-/** Takes in what people send: kept first, then dealt with. */
+/** Receives updates: stores each, then passes it on. */
 export interface Intake {
   start(): void;
   /** Idempotent. */
@@ -13,7 +13,7 @@ export interface Intake {
 
 const firstPauseMs = 1_000;
 const longestPauseMs = 60_000;
-// A wrong token does not become right; who replaced it restarts the gateway, or waits so long.
+// A wrong token stays wrong. After replacing it, restart the gateway or wait this long.
 const refusedPauseMs = 60_000;
 const emptyPauseMs = 250;
 const maxStrangers = 1_000;
@@ -44,7 +44,7 @@ export function createIntake(
             if (incoming !== null) await take(updateId, incoming);
             after = updateId;
           }
-          // A server that does not wait when it has nothing would be asked without end.
+          // Otherwise, a server that answers immediately would be polled in a busy loop.
           if (received.updates.length === 0 && clock.now() - asked < emptyPauseMs) await pause(emptyPauseMs);
           continue;
         }
@@ -61,10 +61,10 @@ export function createIntake(
   }
 
   function pause(ms: number): Promise<void> {
-    return clock.sleep(ms, signal).catch(() => undefined); // the signal: the loop sees it
+    return clock.sleep(ms, signal).catch(() => undefined); // aborted: the loop ends
   }
 
-  /** Says each trouble once, and its end. */
+  /** Logs each problem once, and its end. */
   function noteTrouble(reason: string | null, lasting = false): void {
     if (reason === trouble) return;
     trouble = reason;
@@ -91,7 +91,7 @@ export function createIntake(
     }
   }
 
-  /** A stranger cannot learn that there is a gateway. */
+  /** Strangers must not learn that there is a gateway. */
   function ignore(userId: string): void {
     if (strangers.has(userId) || strangers.size >= maxStrangers) return;
     strangers.add(userId);

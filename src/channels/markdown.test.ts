@@ -10,7 +10,7 @@ function marked(text: string): string {
   return `${plain} ${spans.map(({ kind, at, length }) => `${kind}(${plain.slice(at, at + length)})`).join(" ")}`.trim();
 }
 
-test("marks become styles, and are gone from the text", () => {
+test("turns marks into styles and removes them from the text", () => {
   expect(marked("a **b** c")).toBe("a b c bold(b)");
   expect(marked("*a* and _b_ and ~~c~~")).toBe("a and b and c italic(a) italic(b) strike(c)");
   expect(marked("run `npm *test*` now")).toBe("run npm *test* now code(npm *test*)");
@@ -21,7 +21,7 @@ test("marks become styles, and are gone from the text", () => {
   expect(marked("**a `b`**")).toBe("a b code(b)");
 });
 
-test("what is no mark stays as it is", () => {
+test("leaves other characters unchanged", () => {
   for (const text of [
     "2 * 3 * 4",
     "snake_case_name",
@@ -37,14 +37,14 @@ test("what is no mark stays as it is", () => {
   }
 });
 
-test("links lead to the web, and nowhere else", () => {
+test("keeps only http and https links", () => {
   expect(fromMarkdown("see [it](https://example.org/a)")).toEqual({
     text: "see it",
     spans: [{ kind: "link", at: 4, length: 2, url: "https://example.org/a" }],
   });
 });
 
-test("fences keep their text to the letter, also when they are never closed", () => {
+test("keeps the exact text of fences, even if they are never closed", () => {
   expect(fromMarkdown("a\n```ts\nconst **b** = `c`;\n```\nd")).toEqual({
     text: "a\nconst **b** = `c`;\nd",
     spans: [{ kind: "pre", at: 2, length: 18, language: "ts" }],
@@ -53,13 +53,13 @@ test("fences keep their text to the letter, also when they are never closed", ()
   expect(marked("```\nopen **x**")).toBe("open **x** pre(open **x**)");
 });
 
-test("a table stands in a fixed font", () => {
+test("shows a table in a fixed-width font", () => {
   expect(marked("| a | b |\n|---|---|\n| 1 | 2 |\nafter")).toBe(
     "| a | b |\n|---|---|\n| 1 | 2 |\nafter pre(| a | b |\n|---|---|\n| 1 | 2 |)",
   );
 });
 
-test("a hostile answer, as long as one is styled, takes no time", () => {
+test("parses a hostile answer of the maximum styled length quickly", () => {
   const before = process.threadCpuUsage();
   for (const unit of ["*a ", "`", "[a](", "**a", "_ ", "| a |\n", "**a _b ", `${"**a _b ".repeat(140)}\n`]) {
     fromMarkdown(unit.repeat(Math.ceil(16_000 / unit.length)));
@@ -67,7 +67,7 @@ test("a hostile answer, as long as one is styled, takes no time", () => {
   expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(2_000);
 });
 
-test("no escape sequence, control character or reversing mark is left in what is shown", () => {
+test("removes escape sequences, control characters and direction marks", () => {
   expect(plainWords("a\u001b[31mred\u001b[0m\u0007\u202eb\r\nc\td\u0000")).toBe("aredb\nc\td");
   expect(plainLine("a\n\n b\u001b]0;t\u0007", 100)).toBe("a b");
   expect(shortened("ab🦊cd", 4)).toBe("ab…");
@@ -78,7 +78,7 @@ const limits = { maxTextLength: 100, maxSpans: 5, betweenMessagesMs: 0, maxMessa
 const split = (text: string) => splitText(fromMarkdown(text), limits);
 
 describe("a long text", () => {
-  test("is cut between paragraphs, then between lines, then at spaces, and else anywhere", () => {
+  test("is split between paragraphs, else between lines, else at spaces, else anywhere", () => {
     expect(split(`${"a".repeat(60)}\n\n${"b".repeat(60)}`).map(({ text }) => text)).toEqual([
       "a".repeat(60),
       "b".repeat(60),
@@ -94,7 +94,7 @@ describe("a long text", () => {
     expect(split("a".repeat(150)).map(({ text }) => text.length)).toEqual([100, 50]);
   });
 
-  test("is cut before a fence rather than within it, and a long fence goes on in the next message", () => {
+  test("is split before a fence rather than within it, and a long fence continues in the next message", () => {
     const fence = (lines: number) => `\`\`\`ts\n${"const a = 1;\n".repeat(lines)}\`\`\``;
     const [before, whole] = split(`${"a".repeat(50)}\n${fence(5)}`);
     expect(before?.spans).toEqual([]);
@@ -107,12 +107,12 @@ describe("a long text", () => {
     }
   });
 
-  test("keeps the indentation of code where it is cut", () => {
+  test("keeps the indentation of code where it is split", () => {
     const pieces = split(`\`\`\`\n${"    deep\n".repeat(30)}\`\`\``);
     for (const { text } of pieces) expect(text).toMatch(/^ {4}deep/);
   });
 
-  test("becomes a file with its beginning beside it when it is very long", () => {
+  test("becomes a file next to its beginning if it is very long", () => {
     const text = `# Head\n\n${"words and ".repeat(100)}`;
     const [only, ...more] = turnMessages(text, { limits, replyTo: "7", name: "turn-1.md" });
     expect(more).toEqual([]);
@@ -144,7 +144,7 @@ const part = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 30 }),
 );
 
-test("whatever is written: no character is lost, every piece fits, every style lies within its piece and cuts no character", () => {
+test("for any text, loses no character, every piece fits, and every style is within its piece and splits no character", () => {
   fc.assert(
     fc.property(fc.array(part, { maxLength: 40 }), (parts) => {
       const whole = fromMarkdown(parts.join(""));
@@ -163,7 +163,7 @@ test("whatever is written: no character is lost, every piece fits, every style l
   );
 });
 
-test("an empty text is no message, and an empty turn says so", () => {
+test("sends no message for an empty text, and a note for an empty turn", () => {
   expect(splitText(styled(" \n\n "), limits)).toEqual([]);
   expect(turnMessages("\n", { limits, replyTo: null, name: "n" })).toMatchObject([
     { text: "✓ Done, with no message." },

@@ -1,12 +1,12 @@
 import type { ChannelLimits, MessageBody } from "./channel.ts";
 import { cutOut, inStyle, joined, plainMessage, plainWords, type Styled, styled, trimmed } from "./styled.ts";
 
-// Ours: people do not write such lines, and looking for styles in them would take long.
+// People do not write longer lines, and finding styles in them would take long.
 const maxStyledLineLength = 1_000;
 
 /**
- * What agents write, as styled text: fences, headings, lists, tables, code, bold, italic, strikethrough and links. What is no Markdown stays as
- * it is; nothing is lost and nothing can fail.
+ * Parses agents' Markdown into styled text: fences, headings, lists, tables, code, bold, italic, strikethrough and links. Other text
+ * stays unchanged. Nothing is lost, and parsing cannot fail.
  */
 export function fromMarkdown(text: string): Styled {
   const pieces: (string | Styled)[] = [];
@@ -30,7 +30,7 @@ interface Block {
   readonly next: number;
 }
 
-/** A fenced block that begins here; one that is never closed goes to the end. */
+/** A fenced block that starts here; one that is never closed extends to the end. */
 function fenceAt(lines: readonly string[], at: number): Block | null {
   const [, indent = "", fence, language = ""] =
     /^( {0,3})(`{3,}|~{3,})\s*([\w+#.-]{0,40})[^`]*$/.exec(lines[at] ?? "") ?? [];
@@ -43,7 +43,7 @@ function fenceAt(lines: readonly string[], at: number): Block | null {
   return { piece, next: end + 1 };
 }
 
-/** A table is shown as it was written: its columns only stand in line in a fixed font. */
+/** A table is shown as written, in a fixed-width font that aligns its columns. */
 function tableAt(lines: readonly string[], at: number): Block | null {
   if (!/^\s*\|.*\|\s*$/.test(lines[at] ?? "") || !/^\s*\|[\s:|-]+\|\s*$/.test(lines[at + 1] ?? "")) return null;
   let end = at + 2;
@@ -60,7 +60,7 @@ function lineOf(line: string): Styled {
   return inline(line);
 }
 
-/** Each alternative with its inner text in its own groups. Code first: nothing in it is a mark. */
+/** Each alternative has its inner text in its own groups. Code comes first because it contains no marks. */
 const marks =
   /(?<ticks>`+)(?<code>.*?[^`])\k<ticks>(?!`)|\*\*(?<strong>\S(?:.*?\S)?)\*\*|(?<!\w)__(?<strong2>\S(?:.*?\S)?)__(?!\w|\.\w)|~~(?<strike>\S(?:.*?\S)?)~~|\[(?<label>[^\][]+)\]\((?<url>https?:\/\/[^\s()]+)\)|(?<![\w*])\*(?<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])|(?<![\w])_(?<emphasis2>[^\s_](?:[^_]*[^\s_])?)_(?![\w])/g;
 
@@ -83,7 +83,7 @@ function marked(groups: Readonly<Record<string, string | undefined>>): Styled {
   return around("italic", groups["emphasis"] ?? groups["emphasis2"] ?? "");
 }
 
-/** Marks within marks. Code is never part of another style: chat programs allow no such thing. */
+/** Nested marks. Code is never part of another style, because chat programs do not allow it. */
 function around(kind: "bold" | "italic" | "strike", text: string): Styled {
   const inner = inline(text);
   if (inner.spans.some((span) => span.kind === "code")) return inner;
@@ -91,8 +91,8 @@ function around(kind: "bold" | "italic" | "strike", text: string): Styled {
 }
 
 /**
- * A long text in pieces that fit into messages: cut between paragraphs, else between lines outside of code, else between any lines,
- * else at a space, else anywhere but within a character. A style that is cut continues in the next piece.
+ * Splits a long text into pieces that fit into messages: between paragraphs, else between lines outside of code, else between any lines,
+ * else at a space, else anywhere except within a character. A split style continues in the next piece.
  */
 export function splitText(whole: Styled, { maxTextLength, maxSpans }: ChannelLimits): readonly Styled[] {
   const pieces: Styled[] = [];
@@ -105,7 +105,7 @@ export function splitText(whole: Styled, { maxTextLength, maxSpans }: ChannelLim
   return pieces;
 }
 
-/** Blank lines go, the indentation of the first line stays where it is code. */
+/** Removes blank lines; keeps the first line's indentation if it is code. */
 function trimmedPiece(piece: Styled): Styled {
   const [first] = piece.spans;
   if (first?.kind !== "pre" || first.at > 0) return trimmed(piece);
@@ -114,7 +114,7 @@ function trimmedPiece(piece: Styled): Styled {
   return cutOut(piece, Math.min(blank, end), end);
 }
 
-/** Whether at least this part of a message is used, rather than cutting at a better place far ahead. */
+/** Fill at least this part of a message, rather than splitting at a better place far earlier. */
 const leastShare = 0.3;
 
 function endOfPiece(
@@ -142,12 +142,12 @@ function endOfPiece(
   return half && furthest - 1 > from ? furthest - 1 : furthest;
 }
 
-// More than this on a phone is a file.
+// Longer answers are sent as a file, for reading on a phone.
 const maxPieces = 4;
-/** Ours. Chat programs take more; people do not read more on a phone. */
+/** Chat programs accept more, but people do not read more on a phone. */
 const maxDocumentLength = 1024 * 1024;
 
-/** What an agent said, in as few messages as it fits into; a very long text as a file with its beginning beside it. */
+/** An agent's text in as few messages as possible; a very long text as a file next to its beginning. */
 export function turnMessages(
   text: string,
   { limits, replyTo, name }: { readonly limits: ChannelLimits; readonly replyTo: string | null; readonly name: string },
@@ -159,7 +159,7 @@ export function turnMessages(
   return pieces.map((piece, index) => plainMessage(piece, { replyTo: index === 0 ? replyTo : null }));
 }
 
-// A file's caption holds 1024 characters.
+// Telegram limits a file's caption to 1024 characters.
 const maxCaptionLength = 900;
 
 function asDocument(

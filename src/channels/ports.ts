@@ -7,25 +7,25 @@ import type { Problem } from "../wire/problem.ts";
 import type { Tool } from "../wire/tool.ts";
 import type { Channel } from "./channel.ts";
 
-/** What chats need of the house. */
+/** Dependencies of chats. */
 export interface ChatDeps {
   readonly channel: Channel;
   /** The state of this channel. */
   readonly chats: Chats;
-  /** The one table. */
+  /** The table of tools. */
   readonly tools: readonly Tool<Principal>[];
-  /** As whom every chat acts. Asked for at each call, so that what the account loses is lost here too. */
+  /** The caller for every chat. Read at each call, so that access that the account loses is lost here too. */
   readonly principal: () => Promise<Principal>;
   readonly events: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
-  /** Registered folders in which agents may work. */
+  /** Registered folders in which agents can work. */
   readonly folders: () => Promise<readonly string[]>;
-  /** The real path of a directory in which agents may work. @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` */
+  /** The real path of a directory in which agents can work. @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` */
   readonly allowedDir: (dir: string) => Promise<string>;
-  /** An error in the words of every other face. */
+  /** An error with the same message as in the API. */
   readonly problemOf: (error: unknown, requestId: string) => Problem;
-  /** Where a session is seen in a browser. */
+  /** A session's URL in the web application. */
   readonly sessionUrl: (sessionId: string) => string;
-  /** Who may use it. All others get nothing. */
+  /** Users who can use it. All others get no reply. */
   readonly allowedUserIds: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Log;

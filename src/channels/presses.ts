@@ -16,12 +16,12 @@ import {
 import { dialogChoices, settledQuestion, simpleQuestion } from "./session-messages.ts";
 import { plainLine } from "./styled.ts";
 
-/** What a press did, in a few words that the chat program shows for a moment. */
+/** The result of a press, in a few words that the chat program shows briefly. */
 export interface Pressed extends Outcome {
   readonly notice: string;
 }
 
-/** A button was pressed. Everything that it says is looked up here again: it may be old, or another's. */
+/** Handles a button press. Looks everything up again, because the button may be old or another user's. */
 export async function press(dealing: Dealing, dealt: Dealt, data: string): Promise<Pressed> {
   const [kind = "", ...rest] = data.split(":");
   const value = rest.join(":");
@@ -58,7 +58,7 @@ async function decide(
   const first = await deps.chats.outbox.find(key);
   if (first?.sessionId == null) return { notice: "This request is no longer available." };
   const { sessionId } = first;
-  // Nobody else may say meanwhile that it was answered elsewhere.
+  // Meanwhile, nothing else must report that it was answered elsewhere.
   return reports.exclusively(sessionId, async () => {
     const question = await deps.chats.outbox.find(key);
     if (question === null || question.final) return { notice: "Already answered." };
@@ -74,7 +74,7 @@ async function decide(
 
 interface Choice {
   readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers">;
-  /** What it is called when it was done. */
+  /** The result, for the message. */
   readonly words: string;
 }
 
@@ -90,7 +90,7 @@ async function byOffer(
   const { kind, sessionId, permissionId, choice } = offer;
   const session = await sessions.read({ sessionId, last: 1, blocks: false }, signal);
   const pending = session.permissions.find((permission) => permission.permissionId === permissionId);
-  // Of one that is gone what it offered is gone too; the answer then says so.
+  // If the question is gone, so are its options; the answer then says so.
   if (pending === undefined) {
     return { answer: kind === "q" ? { decision: "allow" } : { choice }, words: "💬 Answered" };
   }
@@ -130,7 +130,7 @@ async function answered(
     await sessions.answer({ sessionId, permissionId, ...answer }, signal);
     return { words: by, settled: true };
   } catch (error) {
-    // The gateway ended while this very press was dealt with: it was this answer that was taken, as far as can be known.
+    // The gateway stopped while processing this press, so this was most likely the accepted answer.
     if (hasCode(error, "permission_gone") && before != null) return { words: by, settled: true };
     if (hasCode(error, "permission_gone")) {
       return { words: "⏹ No longer open: it was answered elsewhere, or the turn was stopped.", settled: true };

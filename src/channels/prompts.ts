@@ -16,7 +16,7 @@ export async function startSession(dealing: Dealing, dealt: Dealt, prompt: strin
   return ask(dealing, dealt, { input: { dir, prompt, ...agent }, turnIndex: -1, turnLength: 0 });
 }
 
-/** Goes on with a session. */
+/** Continues a session. */
 export async function continueSession(
   dealing: Dealing,
   dealt: Dealt,
@@ -42,11 +42,11 @@ async function ask(dealing: Dealing, dealt: Dealt, fresh: KeptRequest | null): P
   await channel.showWorking(incoming.chatId);
   const { sessionId } = kept.input;
   const send = (): Promise<Outcome> => askAndBind(dealing, dealt, kept);
-  // A fast agent answers before the chat waits for it: nothing is reported of the session until then.
+  // A fast agent can answer before the chat waits for it, so reports on the session are held until then.
   return sessionId === undefined ? send() : reports.exclusively(sessionId, send);
 }
 
-/** From here on the answer is a reply to this message. */
+/** Makes the answer a reply to this message. */
 async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kept: KeptRequest): Promise<Outcome> {
   const { chats, channel } = deps;
   const { update, incoming } = dealt;
@@ -59,7 +59,7 @@ async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kep
   const bind: ChatSession = {
     chatId: incoming.chatId,
     sessionId,
-    // What was reported meanwhile stays reported.
+    // Keeps the progress of reports made meanwhile.
     turnIndex: Math.max(before?.turnIndex ?? -1, kept.turnIndex),
     turnLength: before !== null && before.turnIndex >= kept.turnIndex ? before.turnLength : kept.turnLength,
     promptMessageId: incoming.messageId,
@@ -77,21 +77,21 @@ function placeWords(title: string | null, isContinued: boolean): string | Styled
   return isContinued && title !== null ? ` on “${plainLine(title, 60)}”` : "";
 }
 
-/** The message about the turn before stays behind. */
+/** Ends the status message of the previous turn. */
 function endedStatus(before: ChatSession | null, key: string): NonNullable<ChatWork["change"]> {
   if (before?.statusKey == null || before.statusKey === key) return [];
   const body = JSON.stringify(plainMessage(styled("⏩ Continued below."), { silent: true }));
   return [{ key: before.statusKey, body, final: true }];
 }
 
-/** Answers a question of an agent in the person's own words, when the reply is to one. @returns null when it is to something else */
+/** Answers an agent's question with the person's text, if it replies to one. @returns null if it replies to something else */
 export async function answerInWords(
   dealing: Dealing,
   { update, incoming }: Dealt,
   { sessionId, replyTo, text }: { readonly sessionId: string; readonly replyTo: string; readonly text: string },
 ): Promise<Outcome | null> {
   const { sessions, reports, signal, deps } = dealing;
-  // The gateway ended while this was dealt with: whatever was open then was answered, or is asked for again below.
+  // The gateway stopped while processing this: what was open then was answered, or is requested again below.
   const begunBefore = update.request !== null;
   const open = await deps.chats.outbox.openQuestions(sessionId);
   const question = open.find(({ messageId, chatId }) => messageId === replyTo && chatId === incoming.chatId);

@@ -11,13 +11,13 @@ import { activityWords, isAtRest, questionMessage, settledQuestion, statusMessag
 import type { Sessions } from "./sessions.ts";
 import { plainMessage, styled } from "./styled.ts";
 
-/** Reports to chats what becomes of their sessions: turns that ended, questions, how they stand. */
+/** Reports on sessions to their chats: completed turns, questions and status. */
 export interface Reports {
-  /** Follows the events, from where it was left. */
+  /** Follows the events from the last position. */
   start(): Promise<void>;
-  /** Looks at the session now, and reports what is new. */
+  /** Checks the session now and reports changes. */
   look(sessionId: string): Promise<void>;
-  /** Runs while nothing else reports on the session. */
+  /** Runs a task while nothing else reports on the session. */
   exclusively<T>(sessionId: string, task: () => Promise<T>): Promise<T>;
   /** Idempotent. */
   close(): Promise<void>;
@@ -25,12 +25,12 @@ export interface Reports {
 
 const retryMs = 5_000;
 const refreshMs = 15_000;
-// A question is seen a moment before its hook can be answered.
+// A question is visible a moment before its hook can be answered.
 const hookPatienceMs = 5_000;
 const hookLookMs = 500;
 const maxTurns = 50;
 
-/** The key of the message with a question, in one chat. */
+/** The key of a question's message in a chat. */
 export function questionKey(chatId: string, permissionId: string): string {
   return `question:${chatId}:${permissionId}`;
 }
@@ -100,7 +100,7 @@ export function createReports(
     try {
       return await sessions.read({ sessionId, after: Math.max(-1, reported - 1), limit: maxTurns, blocks }, signal);
     } catch (error) {
-      if (hasCode(error, "session_not_found")) return null; // forgotten, or no longer in a folder that chats may see
+      if (hasCode(error, "session_not_found")) return null; // forgotten, or no longer in a folder visible to chats
       throw error;
     }
   }
@@ -215,7 +215,7 @@ export function createReports(
           { channel: channel.name, reason: messageOf(error) },
           "stopped following sessions for chats; trying again",
         );
-        await clock.sleep(retryMs, signal).catch(() => undefined); // the signal: the loop sees it
+        await clock.sleep(retryMs, signal).catch(() => undefined); // aborted: the loop ends
       }
     }
   }
@@ -250,10 +250,10 @@ export function createReports(
   };
 }
 
-/** What one part of a look has to report. */
+/** The changes found by one part of a check. */
 interface News {
   readonly say?: readonly NewMessage[];
   readonly change?: readonly MessageChange[];
-  /** How far the chat is informed now. */
+  /** The chat's new progress. */
   readonly now: Partial<ChatSession>;
 }

@@ -11,7 +11,7 @@ import { activityWords } from "./session-messages.ts";
 import type { Sessions } from "./sessions.ts";
 import { bold, code, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
-/** What commands, texts and presses are dealt with by. */
+/** Dependencies for processing commands, texts and presses. */
 export interface Dealing {
   readonly deps: ChatDeps;
   readonly sessions: Sessions;
@@ -20,13 +20,13 @@ export interface Dealing {
   readonly signal: AbortSignal;
 }
 
-/** One update that is being dealt with. */
+/** An update being processed. */
 export interface Dealt {
   readonly update: ChatUpdate;
   readonly incoming: Incoming;
 }
 
-/** What came of it. */
+/** The result. */
 export interface Outcome extends Pick<ChatWork, "bind" | "change"> {
   readonly say?: readonly MessageBody[];
   /** The session that it is about. */
@@ -34,33 +34,33 @@ export interface Outcome extends Pick<ChatWork, "bind" | "change"> {
   readonly chat?: Omit<NonNullable<ChatWork["chat"]>, "chatId">;
 }
 
-/** What is going to be asked, kept from before it is asked: a repeat after a crash is then the same to the letter. */
+/** A tool call, stored before it is made, so that a repeat after a crash is identical. */
 export const keptRequestSchema = z.object({
   input: askInputSchema,
-  /** What was known of the session before this prompt. */
+  /** The session's state before this prompt. */
   turnIndex: z.int(),
   turnLength: z.int(),
 });
 export type KeptRequest = z.infer<typeof keptRequestSchema>;
 
-/** A message of these words. */
+/** A reply with this text. */
 export function say(...pieces: readonly (string | Styled)[]): Outcome {
   return { say: [plainMessage(styled(...pieces))] };
 }
 
-/** Names what is too long for a button's 64 bytes. */
+/** A short name for a value that exceeds a button's 64 bytes. */
 export function shortHash(text: string): string {
   return sha256(text).slice(0, 24);
 }
 
-/** New sessions of the chat start there. */
+/** Sets the folder for the chat's new sessions. */
 export async function chooseFolder({ deps }: Dealing, isWanted: (dir: string) => boolean): Promise<Outcome> {
   const dir = (await deps.folders()).find(isWanted);
   if (dir === undefined) return say("This folder is no longer registered. Use /folder to choose another.");
   return { ...say("New sessions in this chat start in ", code(plainLine(dir, 1_000))), chat: { dir } };
 }
 
-/** New sessions of the chat are of this agent. */
+/** Sets the agent for the chat's new sessions. */
 export async function chooseAgent(
   { sessions, signal }: Dealing,
   isWanted: (name: string) => boolean,
@@ -71,10 +71,10 @@ export async function chooseAgent(
   return { ...say("New sessions in this chat use ", bold(agent.name)), chat: { agent: agent.name } };
 }
 
-// The end of the last answer, to know where it was left.
+// Shows the end of the last answer, as a reminder.
 const maxGlanceLength = 1_500;
 
-/** The chat continues with this session, and gets its reports from now on. */
+/** Makes this the chat's current session, which it gets reports of from now on. */
 export async function chooseSession(
   { sessions, deps, signal }: Dealing,
   { incoming }: Dealt,
@@ -109,7 +109,7 @@ export async function chooseSession(
   };
 }
 
-// A button holds 64 bytes with its kind; all ids of sessions that we know have 36.
+// A button has 64 bytes including its kind; all known session ids have 36.
 const maxIdBytes = 60;
 
 function sessionButtons({ sessionId, activity }: SessionSummary): Button[] {
@@ -172,13 +172,13 @@ function conversation(session: ReadOutput, limits: Dealing["deps"]["channel"]["l
   return [...notice, ...kept.map((piece) => plainMessage(piece))];
 }
 
-/** Stops the turn, keeps the session. */
+/** Interrupts the turn and keeps the session. */
 export async function interruptSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
   const { sessionId, interrupted, agent } = await sessions.interrupt(id, signal);
   return { ...say(interrupted ? `⏹ Interrupted ${agent}.` : `${agent} is not running a turn.`), sessionId };
 }
 
-/** Ends the session; what was not committed in its worktree is kept. */
+/** Closes the session and saves uncommitted work in its worktree. */
 export async function closeSession({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
   const { sessionId, agent, worktree } = await sessions.close(id, signal);
   const rescue = worktree?.rescue ?? null;

@@ -3,12 +3,12 @@ import type { PendingPermission, ReadOutput, SessionSummary } from "../wire/codi
 import { type Button, type MessageBody, messageBodySchema } from "./channel.ts";
 import { bold, inStyle, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
-/** Whether nothing happens in it: what its transcript holds is all that there will be for now. */
+/** Whether it is inactive, so that its transcript is complete for now. */
 export function isAtRest({ activity }: Pick<SessionSummary, "activity">): boolean {
   return activity === null || activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
-/** How a turn stands, in a message that is updated. */
+/** A turn's status, for a message that is updated. */
 export function statusMessage(
   session: ReadOutput,
   { sinceMs, replyTo }: { readonly sinceMs: number; readonly replyTo: string | null },
@@ -17,7 +17,7 @@ export function statusMessage(
   return plainMessage(styled(text), { replyTo, silent: true });
 }
 
-/** One line on how a session stands. */
+/** A session's status in one line. */
 export function activityWords(session: SessionSummary): string {
   const { activity, queuedPrompts, draft, agent, resetsAt, turnFailure } = session;
   if (draft) return `✋ ${agent} has a queued prompt, but its terminal contains unsent text. Send or delete it there.`;
@@ -50,7 +50,7 @@ function endWords({ agent, status, exitCode, signal, closedAt }: SessionSummary)
   return `■ ${agent} ${status === "failed" ? "failed" : "ended"}${how === null ? "" : ` (${how})`}`;
 }
 
-/** What it does at the moment, as far as the transcript shows. */
+/** Its current activity, as far as the transcript shows. */
 function toolWords({ turns }: ReadOutput): string {
   const last = turns.at(-1);
   if (last?.role !== "assistant") return "";
@@ -61,7 +61,7 @@ function toolWords({ turns }: ReadOutput): string {
     : ` · ${calls.length} tool ${calls.length === 1 ? "call" : "calls"}, now ${plainLine(current.name, 60)}`;
 }
 
-/** In steps that get larger: a message is not changed every second. */
+/** Rounded to growing steps, so that a message does not change every second. */
 function durationWords(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 60) return `${seconds} s`;
@@ -69,9 +69,9 @@ function durationWords(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** What a question is asked with. */
+/** The context of a question. */
 export interface QuestionContext {
-  /** Whether it can be answered here: the chat holds `coding:drive`, and the agent's hook waits. */
+  /** Whether it can be answered here: the chat has `coding:drive`, and the agent's hook is waiting. */
   readonly canAnswer: boolean;
   /** Where else it can be answered. */
   readonly url: string;
@@ -79,7 +79,7 @@ export interface QuestionContext {
   readonly replyTo: string | null;
 }
 
-// A message holds 4096 characters, and what is decided is written below it.
+// A message has 4096 characters, and the decision is added below.
 const maxInputLength = 3_000;
 const maxOptions = 8;
 const maxLabelLength = 60;
@@ -94,13 +94,13 @@ const questionsSchema = z.looseObject({
   ),
 });
 
-/** A question of an agent with options of which one is to be chosen: what buttons can answer. */
+/** An agent's single-choice question, which buttons can answer. */
 export interface SimpleQuestion {
   readonly question: string;
   readonly options: readonly { readonly label: string; readonly description?: string | undefined }[];
 }
 
-/** @returns null when buttons cannot answer it: several questions, or several answers to one */
+/** @returns null if buttons cannot answer it: several questions, or several answers to one */
 export function simpleQuestion({ kind, input }: Pick<PendingPermission, "kind" | "input">): SimpleQuestion | null {
   if (kind !== "question") return null;
   const questions = questionsSchema.safeParse(input).data?.questions ?? [];
@@ -109,7 +109,7 @@ export function simpleQuestion({ kind, input }: Pick<PendingPermission, "kind" |
   return first.options.length === 0 || first.options.length > maxOptions ? null : first;
 }
 
-/** What a dialog of the agent offers, when buttons can show all of it; else null. */
+/** The choices of an agent's dialog, if buttons can show all of them; else null. */
 export function dialogChoices({
   kind,
   choices = [],
@@ -117,7 +117,7 @@ export function dialogChoices({
   return kind === "dialog" && choices.length > 0 && choices.length <= maxOptions ? choices : null;
 }
 
-/** What an agent waits for, as a message. What it wants to do is shown as it is, and where it was cut that is said. */
+/** A message for an agent's request. Shows exactly what it wants to do, and marks where it was truncated. */
 export function questionMessage(permission: PendingPermission, context: QuestionContext): MessageBody {
   const { canAnswer, url, replyTo } = context;
   const simple = simpleQuestion(permission);
@@ -186,13 +186,13 @@ function wanted({ kind, tool, input }: PendingPermission, { agent }: QuestionCon
   return [bold(head), "\n", inStyle("pre", shortened(text, maxInputLength)), cut ? notice : ""];
 }
 
-/** The field that says it all; a description beside it is the agent's own and proves nothing. */
+/** The field that determines the action. The description next to it is written by the agent and proves nothing. */
 function onlyField(input: unknown): string | null {
   const keys = Object.keys(z.looseObject({}).safeParse(input).data ?? {}).filter((key) => key !== "description");
   return keys.length === 1 ? (keys[0] ?? null) : null;
 }
 
-/** Each field under its name, texts with their own lines. */
+/** Each field under its name, with the line breaks of its text. */
 function readable(input: unknown): string {
   const fields = z.looseObject({}).safeParse(input).data;
   if (fields === undefined) return JSON.stringify(input, null, 1) ?? "";
@@ -204,7 +204,7 @@ function readable(input: unknown): string {
     .join("\n");
 }
 
-/** The same message when nothing is to be decided any more, with what became of it. */
+/** The same message after the decision, with its result. */
 export function settledQuestion(body: string, outcome: string): MessageBody {
   const before = messageBodySchema.parse(JSON.parse(body));
   return { ...before, text: `${before.text}\n\n${outcome}`, buttons: [] };

@@ -20,7 +20,7 @@ import {
 import { type ListInput, type ListOutput, listOutputSchema } from "../wire/session-lists.ts";
 import type { ChatDeps } from "./ports.ts";
 
-/** The tools that chats use, by the one table: with its scopes, its schemas and its errors. */
+/** The tools that chats use, with the scopes, schemas and errors of the shared table. */
 export interface Sessions {
   ask(input: AskInput, signal: AbortSignal): Promise<AskOutput>;
   read(input: ReadInput, signal: AbortSignal): Promise<ReadOutput>;

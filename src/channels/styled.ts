@@ -7,7 +7,7 @@ export interface Styled {
   readonly spans: readonly Span[];
 }
 
-/** Joins pieces to one text; strings have no style. */
+/** Joins pieces into one text; strings have no style. */
 export function styled(...pieces: readonly (string | Styled)[]): Styled {
   return joined(pieces);
 }
@@ -34,7 +34,7 @@ export const bold = (text: string): Styled => inStyle("bold", text);
 /** In a fixed font. */
 export const code = (text: string): Styled => inStyle("code", text);
 
-/** A part of it, with its styles. */
+/** A part of a text, with its styles. */
 export function cutOut({ text, spans }: Styled, from: number, to: number): Styled {
   const kept = spans.flatMap((span) => {
     const at = Math.max(span.at, from);
@@ -50,7 +50,7 @@ export function trimmed(piece: Styled): Styled {
   return cutOut(piece, from, Math.max(from, piece.text.trimEnd().length));
 }
 
-/** A message of this text and nothing else; `more` says otherwise. */
+/** A message with this text; `more` overrides defaults. */
 export function plainMessage(
   { text, spans }: Styled,
   more: Partial<Omit<MessageBody, "text" | "spans">> = {},
@@ -58,10 +58,10 @@ export function plainMessage(
   return { text, spans: [...spans], buttons: [], document: null, replyTo: null, silent: false, ...more };
 }
 
-/** Controls but newline and tab, and the marks that reverse the order of what follows. */
+/** Control characters except newline and tab, and direction marks. */
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text of an agent or of a person as it may be shown: no escape sequences, no control characters, valid Unicode. */
+/** Text of an agent or a person, safe to show: no escape sequences, no control characters, valid Unicode. */
 export function plainWords(text: string): string {
   return stripVTControlCharacters(text.replaceAll("\r\n", "\n")).replace(hidden, "").toWellFormed();
 }
@@ -71,7 +71,7 @@ export function plainLine(text: string, maxLength = 200): string {
   return shortened(plainWords(text).replace(/\s+/g, " ").trim(), maxLength);
 }
 
-/** At most so long, with a mark where it was cut; never half a character. */
+/** Truncates to this length, with a mark; never splits a character. */
 export function shortened(text: string, maxLength: number): string {
   return text.length <= maxLength
     ? text

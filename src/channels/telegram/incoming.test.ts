@@ -9,7 +9,7 @@ const read = (message: object) => {
   return fromTelegram(whole, "My_Bot").incoming;
 };
 
-test("a command has a name and what follows it, on whatever line", () => {
+test("parses a command's name and argument, on any line", () => {
   expect(read({ text: "/ask fix it\n\nplease" })?.content).toEqual({
     kind: "command",
     name: "ask",
@@ -21,18 +21,18 @@ test("a command has a name and what follows it, on whatever line", () => {
   expect(read({ text: "/etc/passwd is a file" })?.content).toMatchObject({ kind: "text" });
 });
 
-test("only people speak: no bots, no channels, nobody who hides behind a group", () => {
+test("accepts only people: no bots, channels or anonymous group administrators", () => {
   expect(read({ text: "/ask x", from: { ...from, is_bot: true } })).toBeNull();
   expect(read({ text: "/ask x", from: undefined })).toBeNull();
   expect(fromTelegram({ update_id: 3 }, "My_Bot")).toEqual({ updateId: 3, incoming: null });
 });
 
-test("a picture cannot be read; that somebody joined was not said to us", () => {
+test("reports a picture as unreadable, and ignores that someone joined", () => {
   expect(read({ text: undefined, photo: [] })?.content).toEqual({ kind: "unreadable" });
   expect(read({ text: undefined, new_chat_members: [from] })).toBeNull();
 });
 
-test("a topic is a place of its own, and its first message is not replied to", () => {
+test("a topic is a separate chat, and its first message does not count as replied to", () => {
   const group = { id: -9, type: "supergroup", title: "G" };
   const topic = { is_topic_message: true, message_thread_id: 4, chat: group };
   const start = { message_id: 4, date: 1, chat: group, forum_topic_created: { name: "T", icon_color: 1 } };

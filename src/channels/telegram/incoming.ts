@@ -1,19 +1,19 @@
 import type { CallbackQuery, Message, Update } from "grammy/types";
 import type { ChannelUpdate, Incoming } from "../channel.ts";
 
-/** A chat, and within a forum the topic: each topic is its own chat. */
+/** A chat. In a forum, each topic is its own chat. */
 export interface TelegramPlace {
   readonly chat: string;
   readonly topic: number | null;
 }
 
-/** The place that a chat's id names. */
+/** The chat and topic for a chat id. */
 export function chatAndTopic(chatId: string): TelegramPlace {
   const [chat = "", topic] = chatId.split("/");
   return { chat, topic: topic === undefined ? null : Number(topic) };
 }
 
-/** An update of Telegram in the words of every channel. @param botName the bot's own, without `@` */
+/** Converts a Telegram update to the common format. @param botName the bot's own, without `@` */
 export function fromTelegram(update: Update, botName: string): ChannelUpdate {
   const { update_id: updateId, message, callback_query: query } = update;
   if (message !== undefined) return { updateId, incoming: fromMessage(message, botName) };
@@ -49,7 +49,7 @@ function fromMessage(message: Message, botName: string): Incoming | null {
   };
 }
 
-/** What holds no text, but was meant to say something. All else (who joined, what was pinned) was not. */
+/** Messages without text that are addressed to readers, unlike notices such as joins and pins. */
 const unreadable = [
   "photo",
   "document",

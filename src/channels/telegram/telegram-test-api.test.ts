@@ -15,8 +15,8 @@ async function freePort(): Promise<number> {
   return address === null || typeof address === "string" ? 0 : address.port;
 }
 
-// Somebody else's notion of Telegram beside ours in test/support: it knows no styles, limits, offsets, groups or files.
-test("against telegram-test-api: a command, a session, a permission by its button, the answer, a reply", async () => {
+// A third-party fake of Telegram, in addition to ours in test/support. It has no styles, limits, offsets, groups or files.
+test("with telegram-test-api: a command, a session, a permission answered by button, the answer, a reply", async () => {
   const server = new TelegramServer({ host: "127.0.0.1", port: await freePort() });
   await server.start();
   onTestFinished(async () => void (await server.stop()));

@@ -3,18 +3,18 @@ import type { Api, GrammyError, HttpError } from "grammy/web";
 import type { Channel, ChannelLimits, Handover, MessageBody, Received, Span } from "../channel.ts";
 import { chatAndTopic, fromTelegram } from "./incoming.ts";
 
-/** How the bot is reached. */
+/** Connection settings of the bot. */
 export interface TelegramOptions {
-  /** As BotFather gave it. It is part of every request's address, and of no log line. */
+  /** From BotFather. It is in every request's URL, and must not be in any log line. */
   readonly token: string;
-  /** A Bot API server; Telegram's own by default. No slash at its end. */
+  /** A Bot API server; Telegram's own by default. Without a trailing slash. */
   readonly apiRoot: string;
-  /** How long a request for news waits; ours. */
+  /** Timeout of a long poll. */
   readonly pollSeconds?: number;
 }
 
 /**
- * What Telegram takes, a little less: a message holds 4096 characters and shows 100 styles; one message a second in a chat, 30 a second in all.
+ * Slightly below Telegram's limits: 4096 characters and 100 styles per message, one message per second in a chat, 30 in all.
  * @see https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this
  */
 const limits: ChannelLimits = {
@@ -29,11 +29,11 @@ const requestTimeoutSeconds = 30;
 const allowedUpdates = ["message", "callback_query"] as const;
 
 /**
- * Telegram by its Bot API, asked for news (long polling): no address of ours has to be reachable. Styles go as entities and not as
- * Markdown or HTML, so that there is nothing to escape, and nothing that Telegram could fail to parse.
+ * Telegram through its Bot API, with long polling, so the gateway need not be reachable. Styles are sent as entities, not as
+ * Markdown or HTML, so nothing needs escaping and nothing can fail to parse.
  */
 export async function createTelegram(options: TelegramOptions): Promise<Channel> {
-  // The build for every runtime: it uses Node's own `fetch` and takes an eighth of the memory of the other one.
+  // The runtime-independent build: it uses Node's `fetch` and takes an eighth of the memory of the other one.
   const { Api: ApiOf, GrammyError: RefusalOf, HttpError: FailureOf, InputFile } = await import("grammy/web");
   const { token, apiRoot, pollSeconds = defaultPollSeconds } = options;
   const api: Api = new ApiOf(token, { apiRoot, timeoutSeconds: requestTimeoutSeconds });
@@ -41,7 +41,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
   const polling: Api = new ApiOf(token, {
     apiRoot,
     timeoutSeconds: pollSeconds + requestTimeoutSeconds,
-    // grammY's signals are of another library's type; a request for news ends with the caller's own.
+    // grammY's signal type is from another library; a long poll ends with the caller's signal.
     fetch: (address: string, init: RequestInit) =>
       fetch(address, { ...init, signal: anyOf(init.signal ?? null, listening) }),
   });
@@ -61,7 +61,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
     }
   }
 
-  /** Better bare than not at all, should Telegram ever not like a style. */
+  /** Retries without styles if Telegram rejects one. */
   async function withoutStylesIfRefused(
     body: MessageBody,
     task: (body: MessageBody) => Promise<string>,
@@ -75,12 +75,12 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
     }
   }
 
-  /** For what nothing depends on. */
+  /** For best-effort requests. */
   async function attempt(task: () => Promise<unknown>): Promise<void> {
     try {
       await task();
     } catch (error) {
-      failureOf(error); // ours is thrown; Telegram's does not matter here
+      failureOf(error); // rethrows bugs; ignores Telegram's errors
     }
   }
 
@@ -137,7 +137,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
             reply_markup: keyboardOf(body),
           });
         } catch (error) {
-          // It reads so already.
+          // The message already has this content.
           const isSame = error instanceof RefusalOf && error.description.includes("message is not modified");
           if (!isSame) throw error;
         }
@@ -179,7 +179,7 @@ function entityOf({ kind, at: offset, length, language, url }: Span): MessageEnt
   }
 }
 
-/** Telegram said no. Its words may quote the message: only those of errors that concern the bot are kept. */
+/** Telegram rejected the request. Its description may quote the message, so only that of errors about the bot is kept. */
 function refusal({
   error_code: code,
   method,
@@ -192,7 +192,7 @@ function refusal({
   return { kind: "refused", reason: `${method}: ${code}${words}` };
 }
 
-/** Then nothing was sent yet. */
+/** Errors before anything was sent. */
 const beforeSending = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -202,7 +202,7 @@ const beforeSending = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** No answer came. The error's own words are not kept: they may hold the address, and with it the token. */
+/** There was no response. The error's message is not kept, because it may contain the URL with the token. */
 function unreachable({ error }: HttpError): Exclude<Handover, { readonly kind: "sent" }> {
   const code = codeOf(error) ?? "no answer";
   return { kind: "unreachable", uncertain: !beforeSending.has(code), reason: code };
