@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** What a chat is set to. */
+/** A chat's settings. */
 export interface Chat {
   readonly chatId: string;
   /** Where new sessions start. */
@@ -12,43 +12,43 @@ export interface Chat {
   readonly sessionId: string | null;
 }
 
-/** A session that a chat follows, and how far it is informed. */
+/** A session that a chat follows, with the progress of its reports. */
 export interface ChatSession {
   readonly chatId: string;
   readonly sessionId: string;
-  /** The newest turn that was reported; -1 for none. */
+  /** The newest reported turn; -1 for none. */
   readonly turnIndex: number;
-  /** How much of that turn's text was reported, in characters. */
+  /** Reported characters of that turn's text. */
   readonly turnLength: number;
   /** The chat's message with the newest prompt. */
   readonly promptMessageId: string | null;
-  /** The message that says how the turn stands, while it runs. */
+  /** The status message of the turn, while it runs. */
   readonly statusKey: string | null;
 }
 
-/** SQL of chats and of the sessions that they follow. */
+/** SQL for chats and the sessions that they follow. */
 export interface ChatStore {
   chat(chatId: string): Promise<Chat>;
   set(chatId: string, changes: Partial<Omit<Chat, "chatId">>, on?: Kysely<Tables>): Promise<void>;
-  /** The chat follows the session from now on; what is known of it already is overwritten. The oldest of many is let go. */
+  /** Makes the chat follow the session, and overwrites its progress. Beyond the limit, the oldest session is dropped. */
   bind(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
   bound(chatId: string, sessionId: string): Promise<ChatSession | null>;
-  /** Every chat that follows the session. */
+  /** Chats that follow the session. */
   listeners(sessionId: string): Promise<readonly ChatSession[]>;
-  /** Every session that some chat follows. */
+  /** Sessions that any chat follows. */
   sessionIds(): Promise<readonly string[]>;
-  /** Those of which a chat awaits the end of a turn, or an answer. */
+  /** Those with a turn or a question that a chat is waiting on. */
   unfinished(): Promise<readonly string[]>;
   setProgress(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
   unbind(sessionId: string): Promise<void>;
   /** The session continues under another id. */
   move(sessionId: string, toSessionId: string): Promise<void>;
-  /** The newest event that was reported; null when none was. */
+  /** The newest reported event; null if there is none. */
   mark(): Promise<string | null>;
   setMark(eventId: string): Promise<void>;
 }
 
-/** Ours: a chat follows its newest sessions. */
+/** A chat follows its newest sessions, up to this limit. */
 const maxSessionsOfChat = 50;
 
 /** A {@link ChatStore} over `chats`, `chat_sessions` and `chat_marks`. */
@@ -155,7 +155,7 @@ export function createChatStore(deps: {
           .select("chat_id")
           .where("channel", "=", channel)
           .where("session_id", "=", toSessionId);
-        // A chat that knows it under the new id already keeps its progress under that one.
+        // A chat that already follows it under the new id keeps that progress.
         await trx
           .deleteFrom("chat_sessions")
           .where("channel", "=", channel)

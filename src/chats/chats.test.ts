@@ -22,7 +22,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     return { db, clock, chats: createChats({ db, clock, channel: "telegram", limits }) };
   }
 
-  test("an update is taken in once, in order, until it was dealt with; then its words are gone", async () => {
+  test("an update is stored once, in order, and its text is deleted once processed", async () => {
     const { db, chats } = await open();
     expect(await chats.inbox.add(update(2))).toBe("taken");
     expect(await chats.inbox.add(update(1))).toBe("taken");
@@ -40,7 +40,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect(JSON.stringify(rows)).not.toMatch(/words|request"?:"r/);
   });
 
-  test("so many chats and no more, each with its folder, agent and session", async () => {
+  test("the number of chats is limited, each with its folder, agent and session", async () => {
     const { chats } = await open();
     await chats.inbox.add(update(1, "a"));
     await chats.inbox.add(update(2, "b"));
@@ -51,7 +51,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect(await chats.store.chat("c")).toEqual({ chatId: "c", dir: null, agent: null, sessionId: null });
   });
 
-  test("a message is said once, and converges to how it shall read", async () => {
+  test("a message is sent once, and converges to its latest content", async () => {
     const { db, chats } = await open();
     const { outbox } = chats;
     await chats.settle({ say: [message("k", { final: false }), message("l")] });
@@ -77,7 +77,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect((await db.selectFrom("chat_messages").select("body").execute()).map(({ body }) => body)).toEqual(["", ""]);
   });
 
-  test("what was being sent when the gateway ended may be a repeat", async () => {
+  test("a message being sent when the gateway stopped may be repeated", async () => {
     const { chats } = await open();
     await chats.settle({ say: [message("k")] });
     const first = await chats.outbox.next("a");
@@ -89,7 +89,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect(await chats.outbox.next("a")).toBeNull();
   });
 
-  test("a session that goes on under another id takes along who hears of it, and what was said of it", async () => {
+  test("a session that continues under another id keeps its followers and messages", async () => {
     const { chats } = await open();
     await chats.inbox.add(update(1));
     const say = [message("k", { permissionId: "p", final: false })];
@@ -105,7 +105,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect(await chats.store.sessionIds()).toEqual(["t"]);
   });
 
-  test("a chat hears of its newest sessions, and old traces go", async () => {
+  test("a chat follows its newest sessions, and old rows are deleted", async () => {
     const { chats, clock } = await open();
     await chats.inbox.add(update(1));
     await chats.settle({ done: { updateId: 1, sessionId: "s" }, say: [message("k")] });
@@ -127,7 +127,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect(await chats.inbox.sessionOf("a", "1")).toBeNull();
   });
 
-  test("of a session that is forgotten nothing waits any more, whichever of its names it waits under; others are left alone", async () => {
+  test("forgetting a session removes its queued text under all its ids, and leaves other sessions alone", async () => {
     const { db, chats } = await open();
     const { outbox, inbox, store } = chats;
     for (const updateId of [1, 2]) await inbox.add(update(updateId));
@@ -157,7 +157,7 @@ describeOnBothStores("the state of chats", (openStore) => {
     expect((await outbox.find("status"))?.body).toBe("");
     expect(await outbox.openQuestions("s")).toEqual([]);
     expect(await store.unfinished()).toEqual([]);
-    expect(await outbox.sessionOf("a", "77"), "a reply to it still goes on with the session").toBe("s");
+    expect(await outbox.sessionOf("a", "77"), "a reply to it still continues the session").toBe("s");
     expect(await forgetSessionInChats(db, ["s", "old-s"])).toBe(0);
   });
 });

@@ -2,53 +2,53 @@ import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** Something that came from a chat. */
+/** An update from a chat. */
 export interface NewUpdate {
-  /** The channel's own number: the same when it comes again. */
+  /** The channel's own number: the same if it is delivered again. */
   readonly updateId: number;
   readonly chatId: string;
   readonly messageId: string | null;
   readonly body: string;
 }
 
-/** Something from a chat that waits to be dealt with. */
+/** An update from a chat that is waiting to be processed. */
 export interface ChatUpdate extends NewUpdate {
-  /** What was going to be asked of a tool for it, when it was begun before. */
+  /** The tool call made for it, if processing already started. */
   readonly request: string | null;
   readonly attempts: number;
 }
 
-/** What became of an update that was taken in. */
+/** The result of storing an update. */
 export type Intake = "taken" | "known" | "full" | "too_many_chats";
 
-/** What came from chats, kept until it was dealt with. */
+/** Updates from chats, kept until they are processed. */
 export interface Inbox {
-  /** Takes it in, once: durable when this resolves. */
+  /** Stores it once: durable when this resolves. */
   add(update: NewUpdate): Promise<Intake>;
-  /** Everything that was not dealt with, in order. */
+  /** All unprocessed updates, in order. */
   waiting(): Promise<readonly ChatUpdate[]>;
-  /** Notes what is about to be asked of a tool, so that after a crash exactly that is asked again. */
+  /** Records a tool call before it is made, so that exactly the same call is repeated after a crash. */
   keepRequest(updateId: number, request: string): Promise<void>;
-  /** @returns how often it was tried by now */
+  /** @returns the number of attempts so far */
   noteAttempt(updateId: number): Promise<number>;
-  /** Its words are not kept any longer. */
+  /** Marks it as processed and deletes its text. */
   done(updateId: number, sessionId: string | null, on?: Kysely<Tables>): Promise<void>;
-  /** The session that a message of a person went to. */
+  /** The session that a person's message went to. */
   sessionOf(chatId: string, messageId: string): Promise<string | null>;
-  /** Drops what will not be asked for again. */
+  /** Deletes updates that are no longer needed. */
   prune(): Promise<void>;
 }
 
-/** Bounds of what is taken in. */
+/** Limits for stored updates. */
 export interface InboxLimits {
   readonly maxChats: number;
   readonly maxWaitingInChat: number;
 }
 
-/** Ours. A person's chats are a few; a person who sends faster than agents are asked gets a refusal. */
+/** A person has only a few chats. Messages sent faster than agents can take them are rejected. */
 export const inboxLimits: InboxLimits = { maxChats: 200, maxWaitingInChat: 50 };
 
-// Telegram repeats an update for a day at most. For replies to one's own older messages they are kept longer.
+// Telegram repeats an update for at most a day. They are kept longer for replies to one's own older messages.
 const keptMs = 30 * 86_400_000;
 
 /** An {@link Inbox} over `chat_updates` and `chats`. */
@@ -62,7 +62,7 @@ export function createInbox(deps: {
   const change = (updateId: number, on = db) =>
     on.updateTable("chat_updates").where("channel", "=", channel).where("update_id", "=", updateId);
 
-  /** Makes the chat known. @returns whether it is */
+  /** Adds the chat if it is new. @returns whether it is stored */
   async function enter(on: Kysely<Tables>, chatId: string): Promise<boolean> {
     const known = await on.selectFrom("chats").select("chat_id").where("channel", "=", channel).execute();
     if (known.some((chat) => chat.chat_id === chatId)) return true;

@@ -9,24 +9,24 @@ export type { Chat, ChatSession, ChatStore } from "./chat-store.ts";
 export type { ChatUpdate, Inbox, InboxLimits, Intake, NewUpdate } from "./inbox.ts";
 export type { ChatMessage, MessageChange, NewMessage, Outbox } from "./outbox.ts";
 
-/** What is done all together or not at all. */
+/** Changes applied atomically. */
 export interface ChatWork {
-  /** The update that it deals with. */
+  /** The update that was processed. */
   readonly done?: { readonly updateId: number; readonly sessionId: string | null };
   readonly chat?: { readonly chatId: string } & Partial<Omit<Chat, "chatId">>;
   readonly bind?: ChatSession;
-  /** How far chats are informed of their sessions. */
+  /** The progress of reports on sessions. */
   readonly progress?: readonly ChatSession[];
   readonly say?: readonly NewMessage[];
   readonly change?: readonly MessageChange[];
 }
 
-/** The state of one channel's chats: a restart loses nothing of it. Chats are the gateway's, for anyone whom its owner authorizes. */
+/** The durable state of one channel's chats. Chats belong to the gateway, for anyone whom its owner authorizes. */
 export interface Chats {
   readonly store: ChatStore;
   readonly inbox: Omit<Inbox, "done">;
   readonly outbox: Omit<Outbox, "add" | "change">;
-  /** In one transaction: after it the update is dealt with and what is to be said of it is kept, or neither. */
+  /** Marks the update as processed and stores its replies, in one transaction. */
   settle(work: ChatWork): Promise<void>;
 }
 
@@ -57,10 +57,10 @@ export function createChats(deps: {
 }
 
 /**
- * Removes the words of a session from every chat's waiting rows, of all channels: what was to be said of it is not said any more, nor changed,
- * and what a person was about to ask of it is not asked. That a message of a chat was about the session stays: a reply to it still goes there.
+ * Removes a session's text from all chats' queued rows, in all channels: its messages are no longer sent or changed,
+ * and its waiting prompts are not sent. Messages stay linked to the session, so a reply still goes there.
  * @param names every id that the session has or had
- * @returns how many waited, or still had words
+ * @returns the number of rows that were queued or still had text
  */
 export function forgetSessionInChats(db: Kysely<Tables>, names: readonly string[]): Promise<number> {
   return db.transaction().execute(async (trx) => {
@@ -82,7 +82,7 @@ export function forgetSessionInChats(db: Kysely<Tables>, names: readonly string[
       .where("body", "!=", "")
       .returning("ordinal")
       .execute();
-    // Which session a person means is known once a tool is about to be asked: the request names it.
+    // The session of a person's message is known once a tool call is recorded: the call names it.
     const asking = await trx
       .selectFrom("chat_updates")
       .select(["channel", "update_id", "request"])

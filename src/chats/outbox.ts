@@ -2,27 +2,27 @@ import type { Kysely, Selectable } from "kysely";
 import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** Something to say in a chat. */
+/** A message to send in a chat. */
 export interface NewMessage {
-  /** What it says and where: with a key that is there already nothing is said again. */
+  /** Identifies the message: a key that already exists is not sent again. */
   readonly key: string;
   readonly chatId: string;
   readonly sessionId: string | null;
-  /** Of a question: the permission that it asks for. */
+  /** For a question: its permission request. */
   readonly permissionId?: string;
   readonly body: string;
-  /** Whether it stays as it is; false when it will be changed. */
+  /** Whether it is final; false if it will be changed. */
   readonly final: boolean;
 }
 
-/** How a message shall read from now on. */
+/** The new content of a message. */
 export interface MessageChange {
   readonly key: string;
   readonly body: string;
   readonly final: boolean;
 }
 
-/** A message as the store has it. */
+/** A stored message. */
 export interface ChatMessage {
   readonly ordinal: number;
   readonly key: string;
@@ -32,40 +32,40 @@ export interface ChatMessage {
   readonly body: string;
   readonly final: boolean;
   readonly version: number;
-  /** The channel's id of it; null until it was sent. */
+  /** The channel's id for it; null until it is sent. */
   readonly messageId: string | null;
-  /** Whether it may have been sent already: the gateway ended, or the connection broke, before the result was known. */
+  /** Whether it may already have been sent: the gateway stopped, or the connection broke, before the result was known. */
   readonly mayRepeat: boolean;
   readonly createdAt: number;
 }
 
-/** What shall be said in chats, kept until it was. Each message converges: what was sent follows how it should read. */
+/** Messages to chats, kept until sent. Each sent message converges to its latest content. */
 export interface Outbox {
   add(messages: readonly NewMessage[], on?: Kysely<Tables>): Promise<void>;
   change(changes: readonly MessageChange[], on?: Kysely<Tables>): Promise<void>;
-  /** The next to be sent in this chat, or changed: new messages first, in order. */
+  /** The next message to send or change in this chat: new messages first, in order. */
   next(chatId: string): Promise<ChatMessage | null>;
-  /** Chats in which something waits. */
+  /** Chats with queued messages. */
   chatsWaiting(): Promise<readonly string[]>;
-  /** Just before it is sent. */
+  /** Marks it as being sent. */
   sending(ordinal: number): Promise<void>;
-  /** It is not known whether it was sent; or, when `known`, it surely was not. */
+  /** Records a failure: it may have been sent or, if `known`, was not sent. */
   notSent(ordinal: number, known: boolean): Promise<void>;
-  /** This version is in the chat. Its words are not kept when it stays as it is. */
+  /** Records that this version is in the chat. The text of a final message is deleted. */
   delivered(message: Pick<ChatMessage, "ordinal" | "version">, messageId: string): Promise<void>;
-  /** It will not be: the channel refuses it permanently. */
+  /** Gives the message up: the channel rejects it permanently. */
   failed(ordinal: number): Promise<void>;
   find(key: string): Promise<ChatMessage | null>;
-  /** Questions of a session without an answer yet. */
+  /** A session's unanswered questions. */
   openQuestions(sessionId: string): Promise<readonly ChatMessage[]>;
-  /** The session that a message of ours speaks of. */
+  /** The session that one of our messages is about. */
   sessionOf(chatId: string, messageId: string): Promise<string | null>;
-  /** After a start: what was being sent when the gateway ended may have been sent. */
+  /** At startup, marks messages that were being sent when the gateway stopped as possibly sent. */
   takeUp(): Promise<void>;
   prune(): Promise<void>;
 }
 
-/** Ours: what waits in one chat while it cannot be reached. The newest beyond it are not kept. */
+/** Messages queued for one chat while it cannot be reached. Beyond this limit, new ones are dropped. */
 export const maxWaitingInChat = 200;
 const keptMs = 30 * 86_400_000;
 
