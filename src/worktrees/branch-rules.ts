@@ -6,15 +6,15 @@ import type { RepositoryPlace } from "../platform/git-repository.ts";
 import { commitOf } from "./git-workshop.ts";
 import { worktreeError } from "./worktree-deps.ts";
 
-/** A file name's length on the usual file systems. */
+/** The longest file name on common file systems. */
 const maxFileNameBytes = 255;
 const commitId = /^[0-9a-f]{7,64}$/;
 
-/** @throws PosternError `invalid_request` for a name that git would not take, or that could be read as an option */
+/** @throws PosternError `invalid_request` for a name that git rejects, or that could be read as an option */
 export async function requireBranchName(git: Git, at: GitPlace, branch: string): Promise<void> {
-  // `@` is short for HEAD: git lets it pass here, and refuses it as the name of a new branch.
+  // `@` is short for HEAD: git accepts it here, but rejects it as the name of a new branch.
   const plain = branch !== "@" && !branch.startsWith("-") && !branch.includes("\0") && branch.isWellFormed();
-  // With `--branch` git also resolves `@{-1}`: a name must come back as it went.
+  // With `--branch` git also resolves `@{-1}`, so the name must come back unchanged.
   const { exitCode, stdout } = plain
     ? await git.run(["check-ref-format", "--branch", branch], { at })
     : { exitCode: 1, stdout: Buffer.alloc(0) };
@@ -25,7 +25,7 @@ export async function requireBranchName(git: Git, at: GitPlace, branch: string):
   );
 }
 
-/** Where the worktree of a branch stands: beside the repository, named after the branch. @throws PosternError `invalid_request` */
+/** The path of a branch's worktree: next to the repository, named after the branch. @throws PosternError `invalid_request` */
 export function worktreePathOf(repositoryRoot: string, branch: string): string {
   const name = branch.replaceAll("/", "-");
   if (Buffer.byteLength(name) > maxFileNameBytes) {
@@ -61,12 +61,12 @@ function headPlace(commonDir: string, checkout: RepositoryPlace["checkout"]): Gi
     : { gitDir: checkout.gitDir, commonDir };
 }
 
-/** The commit of a local branch; null when there is none. */
+/** The commit of a local branch; null if there is none. */
 export function branchCommit(git: Git, commonDir: string, branch: string): Promise<string | null> {
   return commitOf(git, { gitDir: commonDir }, `refs/heads/${branch}`);
 }
 
-/** Whether some checkout of the repository has the branch. */
+/** Whether the branch is checked out anywhere. */
 export async function isCheckedOut(git: Git, commonDir: string, branch: string): Promise<boolean> {
   const listed = await git.must(["worktree", "list", "--porcelain"], { at: { gitDir: commonDir } });
   return listed.toString("utf8").split("\n").includes(`branch refs/heads/${branch}`);
@@ -95,7 +95,7 @@ export function checkedOutElsewhere(branch: string) {
   );
 }
 
-/** @throws PosternError `worktree_exists` when anything is there */
+/** @throws PosternError `worktree_exists` if the path exists */
 export async function requireFreePath(path: string): Promise<void> {
   try {
     await lstat(path);

@@ -19,7 +19,7 @@ async function setUp(isVisible: (dir: string) => boolean = () => true) {
   return { ...world, branches: (dir: string) => branches(dir, caller) };
 }
 
-test("the branches of a repository, the last one committed to first, and the current one", async () => {
+test("lists a repository's branches, most recent commit first, and the current branch", async () => {
   const { git, root, repository, branches, make } = await setUp();
   const tree = (await git("rev-parse", "HEAD^{tree}")).trim();
   for (const [branch, at] of [
@@ -36,7 +36,7 @@ test("the branches of a repository, the last one committed to first, and the cur
   expect(told).toMatchObject({ repository, current: "main" });
   expect([told.branches[0], told.branches.at(-1)]).toEqual(["newest", "old/one"]);
   expect(told.branches.toSorted()).toEqual(["feat/worktree", "main", "newest", "old/one"]);
-  // From inside a worktree it is the same repository.
+  // A worktree belongs to the same repository.
   expect(await branches(dir)).toMatchObject({ repository, current: "feat/worktree" });
   await git("switch", "--quiet", "--detach");
   expect(await branches(repository)).toMatchObject({ current: null });
@@ -47,7 +47,7 @@ test("the suggested branch is free, and a worktree of that name can be made", as
   const { suggested } = await branches(repository);
   expect(suggested).toMatch(/^postern\/[a-z]+-[a-z]+$/);
   await make(suggested);
-  // A branch of this name leaves no room for names below it.
+  // A branch of this name rules out names below it.
   await git("branch", "--move", suggested, "elsewhere");
   await git("branch", "postern");
   const other = (await branches(repository)).suggested;
@@ -55,7 +55,7 @@ test("the suggested branch is free, and a worktree of that name can be made", as
   await make(other);
 });
 
-test("outside of a repository, and where the repository may not be used, there are none", async () => {
+test("lists no branches outside a repository, or if the caller cannot use it", async () => {
   const { root, repository, branches } = await setUp((dir) => !dir.endsWith("src"));
   const none = { repository: null, current: null, branches: [], suggested: expect.stringMatching(/^postern\//) };
   await mkdir(join(root, "plain"));

@@ -18,8 +18,8 @@ const maxBranches = 500;
 const timeoutMs = 10_000;
 
 /**
- * `GET /api/coding/branches?dir=`: what a new session's worktree can be made from, and a name for its branch.
- * @throws PosternError `dir_not_allowed` | `dir_not_found` | `worktree_failed` (what git says)
+ * `GET /api/coding/branches?dir=`: the bases for a new session's worktree, and a suggested branch name.
+ * @throws PosternError `dir_not_allowed` | `dir_not_found` | `worktree_failed` (git's message)
  */
 export function createBranches(deps: BranchesDeps): (dir: string, caller: Caller) => Promise<Branches> {
   const { git } = deps;
@@ -56,7 +56,7 @@ async function localBranches(git: Git, { commonDir }: RepositoryPlace): Promise<
     ["for-each-ref", "--sort=-committerdate", `--count=${maxBranches}`, "--format=%(refname:lstrip=2)", "refs/heads"],
     { at: { gitDir: commonDir }, timeoutMs },
   );
-  // A name that is no UTF-8 could not be asked for.
+  // A request cannot contain a name that is not UTF-8.
   const names = listed.toString("utf8").split("\n");
   return names.filter((name) => name !== "" && !name.includes("\ufffd"));
 }
@@ -66,10 +66,10 @@ async function currentBranch({ checkout, commonDir }: RepositoryPlace): Promise<
   return /^ref: refs\/heads\/(.+)$/.exec(head ?? "")?.[1] ?? null;
 }
 
-/** A name that no branch has or stands in the way of, and whose worktree's directory is free. */
+/** A name that no branch has or blocks, and whose worktree directory is free. */
 async function freeName(git: Git, place: RepositoryPlace): Promise<string> {
   for (let attempt = 0; attempt < 30; attempt += 1) {
-    // Others soon for a repository in which many are taken; and a branch `postern` leaves no room for names below it.
+    // Later attempts add a number, then drop the prefix's slash, because a branch `postern` rules out names below it.
     const name = randomName({ prefix: attempt < 20 ? "postern/" : "postern-", numbered: attempt >= 10 });
     if (await isFree(git, place, name)) return name;
   }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { previewIn } from "../../test/support/session-diffs.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 
-test("what a close would do is what it does", async () => {
+test("the preview matches what the close does", async () => {
   const world = await createWorktreeWorld();
   await writeFile(join(world.repository, ".env"), "SECRET=1\n");
   await writeFile(join(world.repository, ".worktreeinclude"), ".env\n");
@@ -34,7 +34,7 @@ test("what a close would do is what it does", async () => {
   expect(await previewIn(world, sessionId)).toBeNull();
 });
 
-test("a worktree that would stay says why, in the words of the close", async () => {
+test("the preview gives the same reason as the close for keeping a worktree", async () => {
   const world = await createWorktreeWorld();
   const { sessionId, dir } = await world.make("feat/b");
   await gitIn(dir, "init", "--quiet", "nested");
@@ -47,7 +47,7 @@ test("a worktree that would stay says why, in the words of the close", async () 
   expect((await world.worktrees.close(sessionId, { discard: false }))?.reason).toBe(locked?.keepsBecause);
 });
 
-test("what cannot be read would keep the worktree, and is no error", async () => {
+test("unreadable files keep the worktree and are not an error", async () => {
   const world = await createWorktreeWorld();
   const { sessionId, dir } = await world.make("feat/c");
   await writeFile(join(world.repository, ".git", "worktrees", "feat-c", "index"), "nonsense");

@@ -20,15 +20,15 @@ export interface ClosePreviewDeps {
 
 type Preview = NonNullable<ClosePreview["worktree"]>;
 
-/** A question that a person waits for. */
+/** A user waits for the preview. */
 const withinMs = 10_000;
-/** A work tree with its dependencies; the walk takes a second or two. */
+/** Enough for a work tree with its dependencies; the walk takes a second or two. */
 const mostFiles = 200_000;
 const nothing = { count: 0, bytes: 0 };
 
 /**
- * What a close would do to a worktree, by the same rules, without doing any of it: nothing is written into the repository. Its processes
- * may still run, so it is a moment's view. Null for one that does not stand.
+ * Shows what a close would do to a worktree, by the same rules, without writing to the repository. Its processes may still be
+ * running, so this is a snapshot. Null if the worktree does not exist.
  * @throws PosternError `rate_limited`
  */
 export function createClosePreview({
@@ -49,7 +49,7 @@ export function createClosePreview({
         return { ...shown, ...(await look({ git, workshop, record, gitDir })) };
       } catch (error) {
         if (git.isOver()) return { ...shown, complete: false, keepsBecause: null };
-        // The same would keep the worktree from being removed.
+        // This would also keep the worktree from being removed.
         const why = messageOf(error)
           .replace(/\p{Cc}+/gu, " ")
           .trim();
@@ -86,7 +86,7 @@ async function look(looking: Looking): Promise<Pick<Preview, "files" | "ignored"
   }
 }
 
-/** Files that differ from the commit. What was brought in by `.worktreeinclude` is never rescued. */
+/** Files that differ from the commit. Files copied by `.worktreeinclude` are never rescued. */
 async function changedCount({ git, workshop, record, gitDir }: Looking, head: string | null): Promise<number> {
   const { commonDir, path, included } = record;
   const scratch = await createGitScratch(git, { commonDir, folder: workshop.scratchFolder() });

@@ -7,7 +7,7 @@ import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts
 
 const keep = { discard: false };
 
-test("nothing changed: no rescue, the worktree goes, the branch with its commits stays", async () => {
+test("without changes, removes the worktree, makes no rescue, and keeps the branch and its commits", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "new"), "new\n");
@@ -28,7 +28,7 @@ test("nothing changed: no rescue, the worktree goes, the branch with its commits
   expect(await world.worktrees.close(sessionId, keep), "closed again").toMatchObject({ removed: true, rescue: null });
 });
 
-test("modified, staged, deleted, untracked, odd names, modes and links are kept; ignored files are named", async () => {
+test("keeps modified, staged, deleted and untracked files, odd names, modes and links, and lists ignored files", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "README.md"), "staged\n");
@@ -67,7 +67,7 @@ test("modified, staged, deleted, untracked, odd names, modes and links are kept;
   expect((await world.git("rev-parse", `${commit}^1`)).trim()).toBe((await world.git("rev-parse", "b")).trim());
 });
 
-test("commits on no branch are kept", async () => {
+test("keeps commits on no branch", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await gitIn(dir, "checkout", "--quiet", "--detach");
@@ -78,7 +78,7 @@ test("commits on no branch are kept", async () => {
   expect((await world.git("rev-parse", `refs/postern/rescue/${sessionId}^1`)).trim()).toBe(lost);
 });
 
-test("discard: no rescue, and still it is said what went", async () => {
+test("discard makes no rescue but still lists what was removed", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "new"), "gone");
@@ -91,7 +91,7 @@ test("discard: no rescue, and still it is said what went", async () => {
   expect(existsSync(dir)).toBe(false);
 });
 
-test("with a repository of its own inside it stays, and goes when that is moved away", async () => {
+test("keeps a worktree with a nested repository, and removes it once the repository is moved away", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   for (const nested of ["tools/inner", "node_modules/ignored"]) {
@@ -105,7 +105,7 @@ test("with a repository of its own inside it stays, and goes when that is moved 
   expect(await world.worktrees.close(sessionId, keep)).toMatchObject({ removed: true });
 });
 
-test("when its root has become another repository, or an initialised submodule is in it, it stays", async () => {
+test("keeps a worktree whose root became another repository, or that has an initialized submodule", async () => {
   const world = await createWorktreeWorld();
   await world.git("clone", "--quiet", ".", join(world.root, "library"));
   await world.git("submodule", "--quiet", "add", join(world.root, "library"), "lib");
@@ -125,7 +125,7 @@ test("when its root has become another repository, or an initialised submodule i
   expect(await world.worktrees.close(stray.sessionId, keep)).toMatchObject({ removed: false });
 });
 
-test.each(Object.entries(endlessFiles))("%s in the place of a lock is a lock", async (_what, put) => {
+test.each(Object.entries(endlessFiles))("%s in place of a lock file is a lock", async (_what, put) => {
   const world = await createWorktreeWorld();
   const made = await world.make("locked");
   await put(join(world.repository, ".git", "worktrees", "locked", "locked"));
@@ -135,7 +135,7 @@ test.each(Object.entries(endlessFiles))("%s in the place of a lock is a lock", a
   });
 });
 
-test("what somebody locked, moved or replaced stays", async () => {
+test("keeps a worktree that was locked, moved or replaced", async () => {
   const world = await createWorktreeWorld();
   const locked = await world.make("locked");
   await world.git("worktree", "lock", "--reason", "on a stick", locked.dir);
@@ -154,12 +154,12 @@ test("what somebody locked, moved or replaced stays", async () => {
   const replaced = await world.make("replaced");
   await rename(replaced.dir, `${replaced.dir}-aside`);
   await mkdir(replaced.dir);
-  await writeFile(join(replaced.dir, "mine"), "somebody's");
+  await writeFile(join(replaced.dir, "mine"), "another's");
   expect(await world.worktrees.close(replaced.sessionId, keep)).toMatchObject({ removed: false });
-  expect(await readFile(join(replaced.dir, "mine"), "utf8")).toBe("somebody's");
+  expect(await readFile(join(replaced.dir, "mine"), "utf8")).toBe("another's");
 });
 
-test("one that somebody removed already is gone, and its detached commits are kept", async () => {
+test("a worktree removed by hand is gone, and its detached commits are kept", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await gitIn(dir, "checkout", "--quiet", "--detach");
@@ -174,7 +174,7 @@ test("one that somebody removed already is gone, and its detached commits are ke
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  "a file that cannot be read keeps the worktree (skipped as root, who reads all)",
+  "a file that cannot be read keeps the worktree (skipped as root, which can read everything)",
   async () => {
     const world = await createWorktreeWorld();
     const { dir, sessionId } = await world.make("b");
@@ -184,7 +184,7 @@ test.skipIf(process.getuid?.() === 0)(
   },
 );
 
-test("folders that may not be written go too", async () => {
+test("removes read-only folders too", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await mkdir(join(dir, "node_modules", "a"), { recursive: true });
@@ -194,7 +194,7 @@ test("folders that may not be written go too", async () => {
   expect(existsSync(dir)).toBe(false);
 });
 
-test("main checkout, index and stash are untouched; a second rescue keeps the first one reachable", async () => {
+test("leaves main checkout, index and stash unchanged; a second rescue keeps the first one reachable", async () => {
   const world = await createWorktreeWorld();
   await writeFile(join(world.repository, "README.md"), "stashed\n");
   await world.git("stash", "--quiet");
@@ -218,7 +218,7 @@ test("main checkout, index and stash are untouched; a second rescue keeps the fi
   expect(await world.git("log", "--format=%H", `refs/postern/rescue/${sessionId}`)).toContain(first?.rescue?.commit);
 });
 
-test("the rescue of the session before stays reachable when another one goes on in the worktree", async () => {
+test("the previous session's rescue stays reachable when another session continues in the worktree", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "README.md"), "first\n");
@@ -231,7 +231,7 @@ test("the rescue of the session before stays reachable when another one goes on 
   expect(await world.git("rev-list", rescue?.commit ?? "")).toContain(first?.rescue?.commit ?? "none");
 });
 
-test("a file that could be taken for git's own by its name keeps the worktree", async () => {
+test("a file whose name could be mistaken for git's own keeps the worktree", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, ".GIT"), "mine\n");
@@ -239,7 +239,7 @@ test("a file that could be taken for git's own by its name keeps the worktree", 
   expect(await readFile(join(dir, ".GIT"), "utf8")).toBe("mine\n");
 });
 
-test("a session that is resumed while its worktree is being closed gets a new one once the old one is gone", async () => {
+test("a session resumed while its worktree is being closed gets a new one once the old one is gone", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "README.md"), "modified\n");
@@ -258,7 +258,7 @@ test("a session that is resumed while its worktree is being closed gets a new on
     closing.then((closed) => order.push(`closed: ${closed?.removed}`)),
     room.revive(sessionId).then(() => order.push("revived")),
   ];
-  // What does not wait for the close would be through by then: as many steps of git and of the disk as a revival takes.
+  // A revival that does not wait for the close would be done by then: it takes this many git and disk operations.
   await world.make("c");
   go.resolve();
   await Promise.all(both);

@@ -7,11 +7,11 @@ import type { WorktreeDeps } from "./worktree-deps.ts";
 import { inodeOf, isSameFolder, lockReason, removeGitDir, removeTree } from "./worktree-files.ts";
 import type { IgnoredLost, WorktreeRecord } from "./worktree-store.ts";
 
-/** What became of a worktree when its session was closed. */
+/** What happened to a worktree when its session was closed. */
 export interface ClosedWorktree {
   readonly path: string;
   readonly removed: boolean;
-  /** Why it still stands. */
+  /** Why it was kept. */
   readonly reason: string | null;
   readonly rescue: { readonly ref: string; readonly commit: string; readonly files: number } | null;
   readonly ignoredLost: IgnoredLost;
@@ -21,8 +21,8 @@ export interface ClosedWorktree {
 const nothing: IgnoredLost = { count: 0, bytes: 0, first20: [] };
 
 /**
- * Rescues what a removal would lose, then removes the worktree and keeps its branch. Whatever stands in the way of either, the
- * worktree stays and the answer says why. Its processes must have ended.
+ * Rescues what a removal would lose, then removes the worktree and keeps its branch. If either fails, the
+ * worktree stays and the result has the reason. Its processes must have ended.
  */
 export async function closeWorktree(
   deps: WorktreeDeps,
@@ -45,7 +45,7 @@ export async function closeWorktree(
     const removing = await deps.store.update(closing, { ...kept.patch, state: "removing" });
     await deps.onStep("removing");
     const { rescueRef, rescueCommit, rescueFiles } = kept.patch;
-    // Only what this close kept is in its answer; an earlier rescue stays in the record.
+    // The result has only this close's rescue; an earlier one stays in the record.
     return await finishRemoval(deps, removing, {
       ...fresh,
       ...(rescueRef && { rescueRef, rescueCommit, rescueFiles }),
@@ -56,7 +56,7 @@ export async function closeWorktree(
   }
 }
 
-/** What must not be removed: what somebody locked, moved, replaced, or what git does not know any more. */
+/** Why a worktree must not be removed: it was locked, moved or replaced, or git no longer lists it. */
 export async function obstacleTo({
   path,
   gitDir,
@@ -85,7 +85,7 @@ export async function obstacleTo({
   return null;
 }
 
-/** Removes what a finished rescue, or a discard, allows to be removed; again and again until all is gone. */
+/** Removes the worktree after a finished rescue or a discard. Repeatable until everything is gone. */
 export async function finishRemoval(
   deps: WorktreeDeps,
   record: WorktreeRecord,
@@ -93,7 +93,7 @@ export async function finishRemoval(
 ): Promise<ClosedWorktree> {
   const shown = { ...record, ...rescued };
   try {
-    // A folder that was put into its place since is not ours to remove.
+    // Another folder that has taken its place must not be removed.
     if (isSameFolder(await inodeOf(record.path), record.inode)) await removeTree(record.path);
     await deps.onStep("folder removed");
     await removeGitDir(record);
@@ -134,7 +134,7 @@ function outcome(
   };
 }
 
-/** What git or a repository says is text of others. */
+/** Output of git or a repository is untrusted. */
 function plain(text: string): string {
   return shownName(Buffer.from(text).toString("latin1"))
     .replace(/\p{Cc}+/gu, " ")

@@ -12,40 +12,39 @@ import { bytesOf, shownName, type TreeName } from "./tree-walk.ts";
 
 /** What is compared with the base. */
 export type OtherSide =
-  /** The files as they are, by the checkout's index. `head` is null before the first commit. */
+  /** The current files, using the checkout's index. `head` is null before the first commit. */
   | { readonly kind: "work tree"; readonly path: string; readonly gitDir: string; readonly head: string | null }
   | { readonly kind: "commit"; readonly commit: string };
 
-/** One comparison. */
 export interface CompareRequest {
   readonly git: DeadlineGit;
-  /** A folder of ours that may be filled; it must not exist. */
+  /** A scratch folder to create; it must not exist. */
   readonly scratchFolder: string;
   readonly commonDir: string;
-  /** A commit; null compares with nothing. */
+  /** A commit; null compares with an empty tree. */
   readonly base: string | null;
   readonly other: OtherSide;
-  /** Which of these files (in the order of their names) the caller may see. */
+  /** The visible ones of these files, in the order of their names. */
   readonly visible: (names: readonly TreeName[]) => Promise<readonly TreeName[]>;
-  /** Whether files are taken byte for byte, without line ends and encodings that attributes ask for. */
+  /** Whether to compare files byte for byte, ignoring line endings and encodings set by attributes. */
   readonly raw: boolean;
 }
 
-/** What differs, within bounds. */
+/** The differences, within limits. */
 export interface Comparison {
   readonly files: readonly ChangedFile[];
   readonly truncated: boolean;
 }
 
-/** Beyond that a list is no help to a reader. */
+/** A longer list is no use to a reader. */
 const maxFiles = 500;
-/** Both sides of all files that are read. */
+/** Limit for both sides of all files that are read. */
 const maxInputBytes = 16 * 1024 * 1024;
-/** Of all patches in one answer. */
+/** Limit for all patches in one response. */
 const maxTextBytes = 4 * 1024 * 1024;
 const visibleAtOnce = 1_000;
 
-/** Compares by git, whose configuration, index and objects are our own; the repository is only read. */
+/** Compares with git, using our own configuration, index and objects; the repository is only read. */
 export async function compare(request: CompareRequest): Promise<Comparison> {
   const { git, commonDir, scratchFolder, other, raw } = request;
   const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder, raw });
@@ -143,21 +142,21 @@ function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: Cha
   };
 }
 
-/** A larger file is listed without a patch, and not read. */
+/** Larger files are listed without a patch and not read. */
 const maxFileBytes = 1024 * 1024;
 const looksAtOnce = 64;
 
-/** A path that differs, with what is needed to decide whether it is read. */
+/** A path that differs, with the data to decide whether to read it. */
 export interface Sized extends Differing {
   readonly work: WorkFile | null;
-  /** Of both sides; null when one is too large, cannot be read, or is a repository of its own. */
+  /** Of both sides; null if one is too large, cannot be read, or is a nested repository. */
   readonly sizeBytes: number | null;
   readonly isRepository: boolean;
-  /** Whether a patch would show text of it, as far as is known without reading it. */
+  /** Whether a patch would show its text, as far as is known without reading it. */
   readonly isText: boolean;
 }
 
-/** Looks at both sides of files. */
+/** Checks both sides of files. */
 export async function sizesOf(
   git: Git,
   at: GitPlace,
@@ -201,7 +200,7 @@ function sizeInWorkTree(work: WorkFile | null): number | null {
   return work.kind === "gone" ? 0 : work.sizeBytes;
 }
 
-/** Of objects that are there; a partial clone has not all of them. */
+/** Only for existing objects; a partial clone does not have all of them. */
 async function objectSizes(
   git: Git,
   at: GitPlace,
@@ -215,13 +214,13 @@ async function objectSizes(
   return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
 }
 
-/** What stands at a path of a work tree. `closed`: a file that we may not read. `gone`: nothing that git would keep. */
+/** What is at a path of a work tree. `closed`: a file that we cannot read. `gone`: nothing that git would keep. */
 type WorkFile =
   | { readonly kind: "file" | "link"; readonly sizeBytes: number }
   | { readonly kind: "closed" }
   | { readonly kind: "gone" };
 
-/** Looks at paths of one work tree. No link in a path is followed: what lies behind one is not in the work tree. */
+/** Checks paths of one work tree. Does not follow links in a path: their targets are not in the work tree. */
 function createWorkFiles(root: string): (name: TreeName) => Promise<WorkFile> {
   const folders = new Map<TreeName, Promise<boolean>>();
 
@@ -249,10 +248,10 @@ function createWorkFiles(root: string): (name: TreeName) => Promise<WorkFile> {
   };
 }
 
-// As git looks at it.
+// The same check as git's.
 const lookedAtBytes = 8_000;
 
-/** Whether a file is no text: there is a NUL in its beginning. */
+/** Whether a file is binary: its beginning contains a NUL. */
 async function isBinaryFile(root: string, name: TreeName): Promise<boolean> {
   try {
     const file = await open(bytesOf(root, name), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);

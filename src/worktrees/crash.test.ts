@@ -6,7 +6,7 @@ import { createWorktreeWorld, gitIn, type WorktreeWorld } from "../../test/suppo
 import { newUuid } from "../core/ids.ts";
 import type { WorktreeStep } from "./worktree-deps.ts";
 
-/** Begins something, and resolves when it stands still at a step, as if the gateway had been killed there. */
+/** Starts an operation, and resolves when it halts at a step, as if the gateway had been killed there. */
 async function stopAt(
   world: WorktreeWorld,
   step: WorktreeStep,
@@ -20,7 +20,7 @@ async function stopAt(
     onStep: (at) => {
       if (at !== step) return Promise.resolve();
       reached();
-      return new Promise(() => undefined); // for good
+      return new Promise(() => undefined); // forever
     },
   });
   await Promise.race([there, begin(room).then(() => Promise.reject(new Error(`never came to ${step}`)))]);
@@ -35,7 +35,7 @@ async function expectNoTrace(world: WorktreeWorld, branch: string): Promise<void
 
 const everyone = async (): Promise<boolean> => true;
 
-describe("a gateway that is killed while it makes a worktree leaves no trace after the next start", () => {
+describe("a gateway killed while making a worktree leaves no trace after the next start", () => {
   test.for<WorktreeStep>(["intent", "branch", "folder", "registered", "checked out", "included"])(
     "after: %s",
     async (step) => {
@@ -49,14 +49,14 @@ describe("a gateway that is killed while it makes a worktree leaves no trace aft
     },
   );
 
-  test("also when it is killed between the worktree and its session", async () => {
+  test("also when killed between making the worktree and starting its session", async () => {
     const world = await createWorktreeWorld();
     await world.make("b");
     await world.again().reconcile(async () => false);
     await expectNoTrace(world, "b");
   });
 
-  test("but what is in a worktree without a session is kept: somebody may have worked there", async () => {
+  test("but keeps files in a worktree without a session, because they may be someone's work", async () => {
     const world = await createWorktreeWorld();
     for (const [branch, end] of [
       ["b", (): Promise<void> => world.again().reconcile(async () => false)],
@@ -71,7 +71,7 @@ describe("a gateway that is killed while it makes a worktree leaves no trace aft
     }
   });
 
-  test("what somebody put in the way meanwhile is not touched", async () => {
+  test("does not touch files that were put in the way meanwhile", async () => {
     const world = await createWorktreeWorld();
     const wanted = { sessionId: newUuid(), dir: world.repository, baseBranch: "main", branch: "b" };
     await stopAt(world, "branch", (room) => room.make(wanted, everyone));
@@ -84,7 +84,7 @@ describe("a gateway that is killed while it makes a worktree leaves no trace aft
   });
 });
 
-describe("a gateway that is killed while it closes a worktree has rescued and removed it after the next start", () => {
+describe("a gateway killed while closing a worktree rescues and removes it after the next start", () => {
   test.for<WorktreeStep>(["closing", "rescued", "removing", "folder removed", "entry removed"])(
     "after: %s",
     async (step) => {
@@ -115,7 +115,7 @@ describe("a gateway that is killed while it closes a worktree has rescued and re
   });
 });
 
-describe("a gateway that is killed while it makes a worktree anew", () => {
+describe("a gateway killed while recreating a worktree", () => {
   test.for<WorktreeStep>(["intent", "folder", "registered", "checked out"])("after: %s", async (step) => {
     const world = await createWorktreeWorld();
     const { dir, sessionId } = await world.make("b");

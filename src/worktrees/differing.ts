@@ -9,11 +9,11 @@ import type { TreeName } from "./tree-walk.ts";
 /** A path where a work tree, or another tree, differs from the base. */
 export interface Differing {
   readonly name: TreeName;
-  /** What the base has there. */
+  /** The base's entry. */
   readonly base: TreeEntry | null;
-  /** What the other tree has there; `unknown` in a work tree: it has to be looked at. */
+  /** The other tree's entry; `unknown` in a work tree, where the file has to be checked. */
   readonly other: TreeEntry | null | "unknown";
-  /** Whether git does not know it. */
+  /** Whether it is untracked. */
   readonly untracked: boolean;
 }
 
@@ -21,15 +21,15 @@ export interface Differing {
 const streamed = ["-c", "core.bigFileThreshold=1m", "-c", "core.safecrlf=false"] as const;
 const noEntry = "000000";
 
-/** Whether it is a repository of its own, of which only the commit is known. */
+/** Whether it is a nested repository, of which only the commit is known. */
 export function isSubmodule(entry: Differing["other"]): boolean {
   return typeof entry === "object" && entry?.mode === "160000";
 }
 
 /**
- * The paths of a work tree that differ from `base` (a commit or a tree), untracked files included. What `checkout` has in its index is
+ * The paths of a work tree that differ from `base` (a commit or a tree), untracked files included. The index of `checkout` is
  * only copied.
- * @param at a git dir of ours, whose index is filled
+ * @param at our own git dir, whose index is filled
  */
 export async function differingInWorkTree(
   git: Git,
@@ -74,7 +74,7 @@ export async function differingInTrees(
   return entriesIn(await git.must(args, { at }));
 }
 
-/** The index says which paths git knows; one that cannot be read is made anew from the commit that is checked out. */
+/** The index lists tracked paths; one that cannot be read is recreated from the checked-out commit. */
 async function fillIndex(
   git: Git,
   at: GitPlace,
@@ -97,7 +97,7 @@ async function refresh(git: Git, at: GitPlace): Promise<boolean> {
   return result.exitCode <= 1; // 1: some files differ
 }
 
-/** What `--raw -z` lists; of a conflict, whatever knows the base. */
+/** Parses `--raw -z`; for a conflict, takes the entry that has the base. */
 function entriesIn(listed: Buffer): readonly Differing[] {
   const parts = partsOf(listed);
   const found = new Map<TreeName, Differing>();
@@ -121,14 +121,14 @@ function partsOf(listed: Buffer): readonly string[] {
 
 /** An index of a million files takes some 100 MB. */
 const maxIndexBytes = 256 * 1024 * 1024;
-/** A split index lies in two files; one before it may be left over. */
+/** A split index has two files; an earlier one may be left over. */
 const maxShared = 4;
 const sharedName = /^sharedindex\.(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const chunkBytes = 1024 * 1024;
 
 /**
- * Copies a checkout's index into a git dir of ours, with what git knows of the files' times, so that unchanged ones need not be read.
- * @returns false when there is none that could be copied
+ * Copies a checkout's index into our own git dir, with its file times, so that unchanged files need not be read.
+ * @returns false if there is none that can be copied
  */
 async function copyIndex(gitDir: string, folder: string): Promise<boolean> {
   if (!(await copyFile(join(gitDir, "index"), join(folder, "index")))) return false;
@@ -153,7 +153,7 @@ async function copyFile(from: string, to: string): Promise<boolean> {
         await target.write(buffer, 0, bytesRead, at);
         at += bytesRead;
       }
-      // Files that were changed in the second of the index are read by git, whatever else it knows of them: a younger copy would hide that.
+      // Git rereads files changed in the same second as the index was written; a newer time on the copy would prevent that.
       const writtenAt = Math.floor(mtimeMs / 1_000);
       await target.utimes(writtenAt, writtenAt);
     } finally {

@@ -6,7 +6,7 @@ import { mayMount, mountSmallDisk } from "../../test/support/small-disk.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 import { newUuid } from "../core/ids.ts";
 
-/** A repository on a disk of 2 MB, with worktrees beside it. */
+/** A repository on a disk of 2 MB, with worktrees next to it. */
 async function smallDisk() {
   const world = await createWorktreeWorld();
   const disk = join(world.root, "disk");
@@ -19,11 +19,11 @@ async function smallDisk() {
 const filler = (disk: string) => join(disk, "filler");
 
 async function fillUp(disk: string): Promise<void> {
-  await writeFile(filler(disk), Buffer.alloc(4 * 1024 * 1024)).catch(() => undefined); // ends where the disk does
+  await writeFile(filler(disk), Buffer.alloc(4 * 1024 * 1024)).catch(() => undefined); // ends when the disk is full
 }
 
 test.skipIf(!mayMount())(
-  "a full disk: no worktree and no trace of it; (skipped for who may not mount a small one)",
+  "on a full disk, makes no worktree and leaves no trace (skipped without permission to mount)",
   async () => {
     const { world, disk, repository } = await smallDisk();
     await writeFile(join(repository, "large"), Buffer.alloc(700 * 1024, "abc"));
@@ -41,7 +41,7 @@ test.skipIf(!mayMount())(
 );
 
 test.skipIf(!mayMount())(
-  "a full disk: what cannot be rescued stays where it is, until it can; (skipped for who may not mount a small one)",
+  "on a full disk, files stay in place until they can be rescued (skipped without permission to mount)",
   async () => {
     const { world, disk, repository } = await smallDisk();
     const { dir, sessionId } = await world.make("b", { dir: repository });

@@ -5,17 +5,17 @@ import { createGit, type Git, GitError, type GitPlace } from "../platform/git-co
 import type { EnvironmentMarker } from "../platform/processes.ts";
 import type { TreeName } from "./tree-walk.ts";
 
-/** Git, and room for its scratch folders in the state folder: swept, with what still runs in it, at the start of the next gateway. */
+/** Git, with scratch folders in the state folder. The next gateway's start clears them and ends what still runs in them. */
 export interface GitWorkshop {
   readonly git: Git;
   readonly root: string;
-  /** Marks what git started here. */
+  /** Marks processes that git started here. */
   readonly marker: EnvironmentMarker;
   /** A new name in it. */
   scratchFolder(): string;
 }
 
-/** @param options `home` is the state folder, `pathVariable` is where git is looked for */
+/** @param options `home` is the state folder, `pathVariable` is the search path for git */
 export function createGitWorkshop({
   home,
   pathVariable,
@@ -28,7 +28,7 @@ export function createGitWorkshop({
   return { git: createGit({ pathVariable, marker }), root, marker, scratchFolder: () => join(root, newUuid()) };
 }
 
-/** Git that reads a repository's objects, and writes new ones where its place says. */
+/** Git that reads a repository's objects and writes new ones to the configured place. */
 interface OwnObjects extends Git {
   /** The id of a tree without files. */
   emptyTree(at: GitPlace): Promise<string>;
@@ -48,7 +48,7 @@ export function ownObjects(git: Git, commonDir: string): OwnObjects {
   };
 }
 
-/** Git whose commands all end by one moment. */
+/** Git with a common deadline for all commands. */
 export interface DeadlineGit extends Git {
   isOver(): boolean;
 }
@@ -86,11 +86,11 @@ export interface TreeEntry {
 /** A tree's files by path. */
 export type TreeEntries = ReadonlyMap<TreeName, TreeEntry>;
 
-/** Everything that git may say of a large tree. */
+/** Output limit for a large tree. */
 const maxListBytes = 512 * 1024 * 1024;
-/** New objects reach the disk before the files that they keep are removed. */
+/** Flushes new objects to disk before the files that they save are removed. */
 export const durable = ["-c", "core.fsync=all"] as const;
-/** Reading and hashing a large work tree. */
+/** Enough to read and hash a large work tree. */
 const longMs = 600_000;
 
 /** The files of a commit's or a tree's whole content. */
@@ -99,7 +99,7 @@ export async function readTree(git: Git, at: GitPlace, treeish: string): Promise
   return entriesOf(out, /^(\d{6}) \w+ ([0-9a-f]+)\t(.*)$/s);
 }
 
-/** The files of an index; of a conflict, the side that is "ours". */
+/** The files of an index; for a conflict, the "ours" side. */
 export async function readIndex(git: Git, at: GitPlace): Promise<TreeEntries> {
   const out = await git.must(["ls-files", "--stage", "-z"], { at, maxOutputBytes: maxListBytes });
   return entriesOf(out, /^(\d{6}) ([0-9a-f]+) [02]\t(.*)$/s);
@@ -114,7 +114,7 @@ function entriesOf(listed: Buffer, form: RegExp): TreeEntries {
   return entries;
 }
 
-/** The parts of a list in which each one ends with NUL. */
+/** The items of a NUL-terminated list. */
 export function splitAtNul(bytes: Buffer): string[] {
   return bytes
     .toString("latin1")
@@ -122,7 +122,7 @@ export function splitAtNul(bytes: Buffer): string[] {
     .filter((part) => part !== "");
 }
 
-/** Writes a tree with these files into the repository. `at` names an index of our own. */
+/** Writes a tree with these files into the repository. `at` names our own index. */
 export async function writeTree(git: Git, at: GitPlace, entries: TreeEntries): Promise<string> {
   const lines = [...entries].map(([name, { mode, oid }]) => `${mode} ${oid}\t${name}\0`);
   await git.must(["read-tree", "--empty"], { at });
@@ -148,20 +148,20 @@ export async function hashFiles(
   return oids;
 }
 
-/** As git takes a path on one line whatever is in it. */
+/** Quotes any path so that git reads it on one line. */
 function quotedPath(path: TreeName): string {
   const escaped = path.replace(/[^\w./-]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
   return `"${escaped}"`;
 }
 
-/** The first line of what git said. */
+/** A line of git's output, without its newline. */
 export function lineOf(bytes: Buffer): string {
   return bytes.toString("utf8").trimEnd();
 }
 
 /**
- * A commit's id by an exact name, or null when there is none. Never a revision expression: `name` is a full ref, `HEAD` or an id.
- * @throws GitError when git cannot tell: what it could not look for is not taken for gone
+ * A commit's id by an exact name, or null if there is none. Never a revision expression: `name` is a full ref, `HEAD` or an id.
+ * @throws GitError if git cannot determine it: a failed lookup does not count as missing
  */
 export async function commitOf(git: Git, at: GitPlace, name: string): Promise<string | null> {
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
@@ -173,7 +173,7 @@ export async function commitOf(git: Git, at: GitPlace, name: string): Promise<st
 /** Which of these untracked paths are ignored. */
 export async function ignoredOf(git: Git, at: GitPlace, names: readonly TreeName[]): Promise<ReadonlySet<TreeName>> {
   if (names.length === 0) return new Set();
-  // This command refuses literal paths; begun so, none is taken for a pattern.
+  // This command rejects literal paths. With this prefix, none is read as a pattern.
   const input = Buffer.from(names.map((name) => `./${name}\0`).join(""), "latin1");
   const options = { at, input, env: { GIT_LITERAL_PATHSPECS: "0" }, maxOutputBytes: maxListBytes };
   const args = ["check-ignore", "--no-index", "-z", "--stdin"];

@@ -20,7 +20,7 @@ async function contentsOf(folder: string): Promise<ReadonlyMap<string, string>> 
   return new Map(await Promise.all(hashed));
 }
 
-test("git runs nothing that a repository names, and nothing in the repository changes", async () => {
+test("git runs nothing that a repository configures, and nothing in the repository changes", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   const marks = await plantPrograms(world);
@@ -29,7 +29,7 @@ test("git runs nothing that a repository names, and nothing in the repository ch
     await writeFile(join(root, "README.md"), "changed\n");
     await writeFile(join(root, "new.c"), "new\n");
   }
-  // A repository in it would have its own say, were it asked.
+  // A nested repository's configuration would apply if git read it.
   await gitIn(dir, "init", "--quiet", "nested");
   await gitIn(join(dir, "nested"), "config", "core.fsmonitor", `touch ${world.root}/marks/nested; false`);
   const before = await contentsOf(join(world.repository, ".git"));
@@ -46,12 +46,12 @@ test("git runs nothing that a repository names, and nothing in the repository ch
   expect(preview?.keepsBecause).toContain("another git repository");
   expect(await marks()).toEqual([]);
   expect(await contentsOf(join(world.repository, ".git"))).toEqual(before);
-  // The traps work: git as everybody runs it falls into them.
+  // The traps work: an ordinary git command runs them.
   await gitIn(world.repository, "status").catch(() => "");
   expect(await marks()).not.toEqual([]);
 });
 
-test("what a worktree's `.git` says leads nowhere", async () => {
+test("does not follow a worktree's `.git` file", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   const secret = await makeTempFolder();
@@ -62,7 +62,7 @@ test("what a worktree's `.git` says leads nowhere", async () => {
   await writeFile(join(dir, ".git"), `gitdir: ${secret}/.git\n`);
   await writeFile(join(dir, "new.txt"), "new\n");
   expect(linesOf(await diffIn(world, { dir, sessionId }))).toEqual(["untracked +1 -0 new.txt"]);
-  // Elsewhere such a file is followed, as far as the folder rule goes.
+  // Elsewhere such a file is followed, within the folder rule.
   const pointing = join(world.root, "pointing");
   await mkdir(pointing);
   await writeFile(join(pointing, ".git"), `gitdir: ${secret}/.git\n`);
@@ -71,7 +71,7 @@ test("what a worktree's `.git` says leads nowhere", async () => {
   expect(await errorCode(diffIn(world, { dir: pointing, visibleAmong }))).toBe("dir_not_allowed");
 });
 
-test("links are told as links, and never followed out of the tree", async () => {
+test("reports links as links, and never follows them out of the tree", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   const outside = await makeTempFolder();
@@ -89,7 +89,7 @@ test("links are told as links, and never followed out of the tree", async () => 
   expect(JSON.stringify(diff)).not.toContain("TOP SECRET");
 });
 
-test("names of all kinds, and lines that look like a patch's own", async () => {
+test("handles names of all kinds, and lines that look like patch headers", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   const names = [
@@ -116,7 +116,7 @@ test("names of all kinds, and lines that look like a patch's own", async () => {
   }
 });
 
-test("attributes that make no sense, pipes, devices and closed files are no hindrance", async () => {
+test("handles invalid attributes, pipes, devices and unreadable files", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await writeFile(
@@ -133,14 +133,14 @@ test("attributes that make no sense, pipes, devices and closed files are no hind
   await writeFile(join(repository, "closed.txt"), "closed\n");
   await chmod(join(repository, "closed.txt"), 0);
   const lines = linesOf(await diffIn(world, { dir: repository }));
-  // Nobody can close a file to root.
+  // Root can read every file.
   expect(lines).toContain(process.getuid?.() === 0 ? "untracked +1 -0 closed.txt" : "untracked +? -? closed.txt");
   expect(lines).toEqual(
     expect.arrayContaining(["deleted +0 -1 link", "modified +1 -1 README.md", "modified +? -? run.sh"]),
   );
 });
 
-test("pipes in the place of the repository's own files keep nobody waiting", async () => {
+test("pipes in place of the repository's own files do not block", async () => {
   for (const name of ["info/attributes", "info/exclude", "HEAD"]) {
     const world = await createWorktreeWorld();
     const { repository } = world;
@@ -148,17 +148,17 @@ test("pipes in the place of the repository's own files keep nobody waiting", asy
     await rm(join(repository, ".git", name), { force: true });
     await mkdir(join(repository, ".git", "info"), { recursive: true });
     execFileSync("mkfifo", [join(repository, ".git", name)]);
-    // More looks than the process has threads for files: each that waited would take one for good.
+    // More checks than the process has file threads: each blocked one would occupy a thread forever.
     await Promise.all(Array.from({ length: 5 }, () => diffIn(world, { dir: repository }).catch(() => null)));
   }
 });
 
-test("what is too large is listed, and the answer says that something is missing", async () => {
+test("lists files that are too large, and marks the response as truncated", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await writeFile(join(repository, "huge.bin"), "");
-  await truncate(join(repository, "huge.bin"), 20 * 1024 ** 3); // takes no room on the disk
-  // Of what is no text nothing is missing.
+  await truncate(join(repository, "huge.bin"), 20 * 1024 ** 3); // sparse: takes no disk space
+  // A binary file has no text to leave out.
   expect(await diffIn(world, { dir: repository })).toMatchObject({ files: [{ patch: null }], truncated: false });
   await writeFile(join(repository, "long.txt"), "x".repeat(99).concat("\n").repeat(5_000));
   await writeFile(join(repository, "README.md"), "# Small\n");
@@ -172,7 +172,7 @@ test("what is too large is listed, and the answer says that something is missing
   expect(diff.truncated).toBe(true);
 });
 
-test("of very many files 500 are listed, and four megabytes of text", async () => {
+test("lists at most 500 files and four megabytes of text", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   const text = "y".repeat(99).concat("\n").repeat(200);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { plantPrograms } from "../../test/support/planted-programs.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 
-test("git runs nothing that a repository names: not when a worktree is made, closed, made anew, restored", async () => {
+test("git runs nothing that a repository configures when a worktree is made, closed, recreated or restored", async () => {
   const world = await createWorktreeWorld();
   const marks = await plantPrograms(world);
   await writeFile(join(world.repository, ".env"), "SECRET=1\n");
@@ -26,12 +26,12 @@ test("git runs nothing that a repository names: not when a worktree is made, clo
   expect(await readFile(join(dir, "README.md"), "utf8")).toBe("changed\n");
   await world.again().reconcile(async () => true);
   expect(await marks()).toEqual([]);
-  // The traps work: git as everybody runs it falls into them.
+  // The traps work: an ordinary git command runs them.
   await gitIn(world.repository, "status").catch(() => "");
   expect(await marks()).not.toEqual([]);
 });
 
-test("what a worktree's own files claim leads git nowhere: `.git`, and its entry in the repository", async () => {
+test("git does not trust a worktree's `.git` file or its entry in the repository", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   const evil = join(world.root, "evil");
@@ -56,7 +56,7 @@ test("what a worktree's own files claim leads git nowhere: `.git`, and its entry
 
 test("the environment of the gateway does not reach git", async () => {
   const world = await createWorktreeWorld();
-  const mark = join(world.root, "mark"); // a trace is written into it
+  const mark = join(world.root, "mark"); // a trace would be written into it
   const planted = {
     GIT_TRACE: mark,
     GIT_OBJECT_DIRECTORY: join(world.root, "nowhere"),
@@ -80,7 +80,7 @@ test("the environment of the gateway does not reach git", async () => {
   expect(existsSync(mark)).toBe(false);
 });
 
-test("a close of a folder full of links follows none", async () => {
+test("closing a folder full of links follows none", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   const outside = join(world.root, "outside");

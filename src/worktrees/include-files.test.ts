@@ -11,7 +11,7 @@ async function worldWith(patterns: string): Promise<WorktreeWorld> {
   return world;
 }
 
-test("ignored files that it names come along, and only those: no tracked, no untracked ones, none that it takes back", async () => {
+test("copies only ignored files that it names: no tracked, untracked or excluded ones", async () => {
   const world = await worldWith(".env\n/config/*.log\n!/config/big.log\nREADME.md\nnotes\n");
   const { repository } = world;
   await mkdir(join(repository, "config"));
@@ -33,7 +33,7 @@ test("ignored files that it names come along, and only those: no tracked, no unt
   });
 });
 
-test("what came along is in no rescue, even where the worktree does not ignore it", async () => {
+test("copied files are in no rescue, even if the worktree does not ignore them", async () => {
   const world = await worldWith(".env\n");
   await writeFile(join(world.repository, ".env"), "SECRET=1\n");
   const { dir, sessionId } = await world.make("b");
@@ -44,7 +44,7 @@ test("what came along is in no rescue, even where the worktree does not ignore i
   expect(await world.git("ls-tree", "-r", "--name-only", closed?.rescue?.commit ?? "")).not.toContain(".env");
 });
 
-test("no link is followed, out of the repository or into the worktree, and nothing is overwritten", async () => {
+test("follows no link out of the repository or into the worktree, and overwrites nothing", async () => {
   const world = await worldWith("*.log\n");
   const { repository, root } = world;
   await writeFile(join(root, "outside.log"), "outside");
@@ -69,7 +69,7 @@ test("no link is followed, out of the repository or into the worktree, and nothi
   expect(await gitIn(dir, "status", "--porcelain")).toBe("");
 });
 
-test("more than 1,000 files, or 100 MB, are refused and nothing is left", async () => {
+test("rejects more than 1,000 files or 100 MB and leaves nothing behind", async () => {
   const world = await worldWith("*.log\n");
   await writeFile(join(world.repository, "big.log"), "");
   await truncate(join(world.repository, "big.log"), 101 * 1024 * 1024);

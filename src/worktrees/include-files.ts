@@ -8,16 +8,16 @@ import { ignoredOf, splitAtNul } from "./git-workshop.ts";
 import { bytesOf, type TreeName } from "./tree-walk.ts";
 import { worktreeError } from "./worktree-deps.ts";
 
-/** The file of a checkout that names, by gitignore's patterns, which of its ignored files a new worktree gets too. */
+/** The file in a checkout with gitignore patterns for the ignored files to copy to a new worktree. */
 export const includeFile = ".worktreeinclude";
 
-// Configuration and keys, not dependencies: those the agent installs itself.
+// For configuration and keys, not dependencies, which the agent installs.
 const maxFiles = 1_000;
 const maxBytes = 100 * 1024 * 1024;
 const maxRulesBytes = 64 * 1024;
 const chunkBytes = 256 * 1024;
 
-/** From where to where. */
+/** Source and destination. */
 export interface IncludeRequest {
   readonly git: Git;
   /** The checkout that the worktree is made from. */
@@ -25,7 +25,7 @@ export interface IncludeRequest {
   readonly commonDir: string;
   /** The new worktree. */
   readonly target: string;
-  /** A folder of ours that may be filled; it must not exist. */
+  /** A scratch folder to create; it must not exist. */
   readonly scratchFolder: string;
 }
 
@@ -61,7 +61,7 @@ export async function listIncluded(request: IncludeRequest): Promise<readonly Tr
   }
 }
 
-/** Copies them, never through a link and never over what is there. @returns those that were copied */
+/** Copies them, never through a link and never over an existing file. @returns the copied files */
 export async function copyIncluded(
   { source, target }: IncludeRequest,
   names: readonly TreeName[],
@@ -95,7 +95,7 @@ async function isSmallFile(path: string): Promise<boolean> {
   }
 }
 
-/** The size of a regular file to which no link leads; null for anything else. */
+/** The size of a regular file whose path contains no link; null for anything else. */
 async function sizeOfPlain(root: string, name: TreeName): Promise<number | null> {
   const parts = name.split("/");
   if (parts.some((part) => part === ".." || part.toLowerCase() === ".git")) return null;
@@ -133,7 +133,7 @@ async function statsOf(root: string, name: TreeName) {
   }
 }
 
-/** @returns the bytes copied, or null when there was nothing to copy, or something there already */
+/** @returns the bytes copied, or null if there was nothing to copy or the target exists */
 async function copyNew(from: Buffer, to: Buffer, mostBytes: number): Promise<number | null> {
   const source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
@@ -154,7 +154,7 @@ async function copyNew(from: Buffer, to: Buffer, mostBytes: number): Promise<num
 async function openNew(path: Buffer, mode: number): Promise<FileHandle | null> {
   try {
     const file = await open(path, "wx", mode);
-    await file.chmod(mode); // whatever the umask says
+    await file.chmod(mode); // regardless of the umask
     return file;
   } catch (error) {
     if (isErrno(error, "EEXIST")) return null;

@@ -11,7 +11,7 @@ import { newUuid } from "../core/ids.ts";
 
 const program = fileURLToPath(new URL("../../test/support/worktree-child.ts", import.meta.url));
 
-/** Begins a task in a process of its own and kills it after some time; false when it was done before. */
+/** Starts a task in a separate process and kills it after some time; false if it finished first. */
 async function killWithin(world: WorktreeWorld, delayMs: number, args: readonly string[]): Promise<boolean> {
   const [task = "", ...rest] = args;
   const home = join(world.root, "state of postern");
@@ -43,10 +43,10 @@ async function largeWorld(): Promise<WorktreeWorld> {
   return world;
 }
 
-// From the first step to some time beyond the last, on a quiet machine.
+// Covers the first step to some time after the last, on an idle machine.
 const delaysMs = [0, 30, 70, 130];
 
-test("killed at any time while it makes a worktree: the next start finds it finished, or leaves no trace", async () => {
+test("killed at any time while making a worktree, the next start finds it finished or leaves no trace", async () => {
   const world = await largeWorld();
   let kills = 0;
   for (const [index, delayMs] of delaysMs.entries()) {
@@ -63,7 +63,7 @@ test("killed at any time while it makes a worktree: the next start finds it fini
   expect(await world.store.db.selectFrom("worktrees").selectAll().execute()).toEqual([]);
 }, 60_000);
 
-test("killed at any time while it closes one: the next start has rescued all of it and removed it, or it stands as it was", async () => {
+test("killed at any time while closing one, the next start rescues and removes it, or leaves it unchanged", async () => {
   const world = await largeWorld();
   for (const [index, delayMs] of delaysMs.entries()) {
     const { dir, sessionId } = await world.make(`closed-${index}`);

@@ -6,7 +6,7 @@ import { errorCode } from "../../test/support/error-code.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 import { newUuid } from "../core/ids.ts";
 
-test("a worktree stands beside the repository, named after its branch, with the base's files and a clean state", async () => {
+test("makes a clean worktree next to the repository, named after its branch, with the base's files", async () => {
   const world = await createWorktreeWorld();
   const { dir } = await world.make("feat/a");
   expect(dir).toBe(join(world.root, "feat-a"));
@@ -18,14 +18,14 @@ test("a worktree stands beside the repository, named after its branch, with the 
   expect(await world.git("status", "--porcelain")).toBe("");
 });
 
-test("the agent starts in the same sub-folder, of a repository whose path has spaces and other letters", async () => {
+test("the agent starts in the same subfolder, also if the repository's path has spaces and non-ASCII letters", async () => {
   const world = await createWorktreeWorld("mein Prøjekt 名");
   const { dir } = await world.make("größer/名", { dir: join(world.repository, "src") });
   expect(dir).toBe(join(world.root, "größer-名", "src"));
   expect(await gitIn(dir, "rev-parse", "--abbrev-ref", "HEAD")).toBe("größer/名\n");
 });
 
-test("a sub-folder that the base does not have is refused, and nothing is left", async () => {
+test("rejects a subfolder that the base does not have, and leaves nothing behind", async () => {
   const world = await createWorktreeWorld();
   await mkdir(join(world.repository, "new"));
   expect(await errorCode(world.make("b", { dir: join(world.repository, "new") }))).toBe("dir_not_found");
@@ -50,7 +50,7 @@ test("a base is a local branch, a remote branch, a tag, a commit or HEAD", async
 });
 
 test.for([["nowhere"], ["main~1"], ["-f"], ["@{-1}"], [":/Begin"], ["main^{tree}"]])(
-  "no such base: %s",
+  "rejects an unknown base: %s",
   async ([baseBranch = ""]) => {
     const world = await createWorktreeWorld();
     expect(await errorCode(world.make("b", { baseBranch }))).toBe("base_branch_not_found");
@@ -76,7 +76,7 @@ test.for([
   expect(await errorCode(world.make(branch))).toBe("invalid_request");
 });
 
-test("what is taken is refused and never reused: a branch, a directory, a branch that is checked out, a colliding name", async () => {
+test("rejects an existing branch or directory, a checked-out branch and a colliding name", async () => {
   const world = await createWorktreeWorld();
   await world.git("branch", "old");
   await mkdir(join(world.root, "taken"));
@@ -90,19 +90,19 @@ test("what is taken is refused and never reused: a branch, a directory, a branch
   expect(existsSync(join(world.root, "old-new"))).toBe(false);
 });
 
-test("of several that ask for one worktree at once, one gets it", async () => {
+test("of several concurrent requests for one worktree, one succeeds", async () => {
   const world = await createWorktreeWorld();
   const asked = await Promise.allSettled(["a/b", "a-b", "a/b", "a-b"].map((branch) => world.make(branch)));
   expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   expect((await world.git("worktree", "list")).trim().split("\n")).toHaveLength(2);
 });
 
-test("no git repository", async () => {
+test("rejects a directory outside a Git repository", async () => {
   const world = await createWorktreeWorld();
   expect(await errorCode(world.make("b", { dir: world.root }))).toBe("not_a_git_repository");
 });
 
-test("beside a bare repository", async () => {
+test("makes a worktree next to a bare repository", async () => {
   const world = await createWorktreeWorld();
   const bare = join(world.root, "bare.git");
   await world.git("clone", "--quiet", "--bare", ".", bare);
@@ -116,7 +116,7 @@ test("beside a bare repository", async () => {
   });
 });
 
-test("from inside a linked worktree: beside the main checkout, from that worktree's HEAD", async () => {
+test("from a linked worktree, makes one next to the main checkout, based on that worktree's HEAD", async () => {
   const world = await createWorktreeWorld();
   const linked = join(world.root, "elsewhere", "linked");
   await world.git("worktree", "add", "--quiet", "-b", "linked", linked);
@@ -126,7 +126,7 @@ test("from inside a linked worktree: beside the main checkout, from that worktre
   expect(await gitIn(dir, "rev-parse", "HEAD")).toBe(await gitIn(linked, "rev-parse", "HEAD"));
 });
 
-test("with submodules: their folders are empty, a submodule itself is a repository", async () => {
+test("leaves submodule folders empty; a submodule itself is a repository", async () => {
   const world = await createWorktreeWorld();
   const library = await realpath(world.root).then((root) => join(root, "library"));
   await world.git("clone", "--quiet", ".", library);
@@ -141,7 +141,7 @@ test("with submodules: their folders are empty, a submodule itself is a reposito
   expect(await world.worktrees.close(inner.sessionId, { discard: false })).toMatchObject({ removed: true });
 });
 
-test("a repository that the caller may not use is refused, also one that a `.git` file points to", async () => {
+test("rejects a repository that the caller cannot use, also one that a `.git` file points to", async () => {
   const world = await createWorktreeWorld();
   const linked = join(world.root, "linked");
   await world.git("worktree", "add", "--quiet", "-b", "linked", linked);
@@ -160,7 +160,7 @@ test("a repository that the caller may not use is refused, also one that a `.git
   );
 });
 
-test("line ends are those that the repository's attributes ask for, and no change", async () => {
+test("applies line endings from the repository's attributes, which do not count as changes", async () => {
   const world = await createWorktreeWorld();
   await writeFile(join(world.repository, ".gitattributes"), "*.txt text eol=crlf\n");
   await writeFile(join(world.repository, "a.txt"), "one\r\ntwo\r\n");

@@ -33,11 +33,11 @@ import {
 } from "./worktree-files.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
-/** Where the folder rule must let the caller in for a worktree of the repository that holds `dir`. */
+/** The directories that the folder rule must allow for a worktree of the repository that contains `dir`. */
 export function countedDirs(place: RepositoryPlace, dir: string): readonly string[] {
   const { root, commonDir } = place;
   const counted = join(root, subFolderOf(place, dir));
-  // A `.git` file may point to a repository anywhere.
+  // A `.git` file can point anywhere.
   return commonDir === root || commonDir.startsWith(`${root}/`) ? [counted] : [counted, commonDir];
 }
 
@@ -56,7 +56,7 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
 }
 
 /**
- * Makes a worktree; each step is written down before or with it. What a failure leaves is undone at once, what a crash leaves by
+ * Makes a worktree, and records each step before or with it. A failure is undone immediately, a crash by
  * {@link undoCreation} at the next start.
  */
 export async function makeWorktree(
@@ -122,7 +122,7 @@ export async function makeWorktree(
   }
 }
 
-/** The branch's name is checked in a git dir of our own, where no `@{-1}` leads anywhere. */
+/** Checks the branch name in our own git dir, where `@{-1}` does not resolve. */
 async function withNameRules(deps: WorktreeDeps, { commonDir }: RepositoryPlace, branch: string): Promise<void> {
   const folder = deps.scratchFolder();
   const scratch = await createGitScratch(deps.git, { commonDir, folder });
@@ -156,13 +156,13 @@ async function makeBranch({ git }: WorktreeDeps, { commonDir, branch, baseCommit
   throw new GitError(args, made);
 }
 
-/** Paths for git and files: the record's own, or such as lead to what is held open. */
+/** Paths for git and file access: the record's own, or paths to open handles. */
 interface MadeAt {
   readonly commonDir: string;
   readonly path: string;
 }
 
-/** Folder, git's entry, files: the part that a first making and a later one share. */
+/** Makes the folder, git's entry and the files, for a new and for a recreated worktree. */
 async function fill(
   deps: WorktreeDeps,
   record: WorktreeRecord,
@@ -190,7 +190,7 @@ function gitDirAt({ commonDir }: MadeAt, gitDir: string): string {
   return join(commonDir, "worktrees", basename(gitDir));
 }
 
-/** Takes back a worktree in which no agent ever ran. */
+/** Removes a worktree in which no agent ever ran. */
 export async function undoCreation(
   deps: WorktreeDeps,
   record: WorktreeRecord,
@@ -212,7 +212,7 @@ export async function undoCreation(
 }
 
 /**
- * Makes a removed worktree anew from its branch, at the same path.
+ * Recreates a removed worktree from its branch, at the same path.
  * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed`
  */
 export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord): Promise<WorktreeRecord> {
@@ -243,7 +243,7 @@ export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord
     await deps.onStep("intent");
     made.record = await fill(deps, made.record, { at: removed, commit, onRecord: (now) => void (made.record = now) });
     if (removed.subFolder !== "" && (await folderWithin(path, removed.subFolder)) === null) {
-      await mkdir(join(path, removed.subFolder), { recursive: true }); // it went from the branch: the agent still starts there
+      await mkdir(join(path, removed.subFolder), { recursive: true }); // no longer in the branch, but the agent starts there
     }
     const included = include === null ? [] : await copyIncluded(include.request, include.names);
     return await store.update(made.record, { state: "ready", included, closing: null, ignoredLost: null });
@@ -264,7 +264,7 @@ export async function undoRemaking({ store, log }: WorktreeDeps, record: Worktre
   }
 }
 
-/** Another worktree may have come to the path since this one went: the store knows one at each. */
+/** Another worktree may now use the path; the store has at most one for each. */
 async function taking(path: string, update: Promise<WorktreeRecord>): Promise<WorktreeRecord> {
   try {
     return await update;

@@ -3,31 +3,31 @@ import type { ChangedFile } from "../wire/changes.ts";
 import type { TreeEntry } from "./git-workshop.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";
 
-/** Two sides of a comparison, whose objects git can read. `other` of a work tree is put into the index from its files. */
+/** Two sides of a comparison, whose objects git can read. The index entry for `other` of a work tree is made from its files. */
 export interface Compared {
   readonly name: TreeName;
   readonly base: TreeEntry | null;
   readonly other: TreeEntry | null | "in work tree";
 }
 
-/** A file that differs, as git tells; `patch` is null of a binary file and of one with a longer patch than is shown. */
+/** A file that differs, as git reports it; `patch` is null for a binary file or a patch that is too long. */
 export interface PatchedFile extends Pick<ChangedFile, "additions" | "deletions" | "patch" | "previousPath"> {
   readonly name: TreeName;
   readonly change: "added" | "modified" | "deleted" | "renamed";
-  /** Whether a patch was left out for its size. */
+  /** Whether a patch was omitted because of its size. */
   readonly cut: boolean;
 }
 
-/** Text that is shown of one file; nobody reads more of it in a page. */
+/** Limit for the text of one file: more is not readable on a page. */
 const maxPatchBytes = 256 * 1024;
-/** The input is at most a quarter of it; a patch of empty lines is twice as large as they are. */
+/** The input is at most a quarter of this; a patch of empty lines is twice their size. */
 const maxOutputBytes = 64 * 1024 * 1024;
-/** Files with other text are compared each with each for being moved: so many of both. */
+/** Rename detection compares each file with each other; this limits both sides. */
 const renames = ["-M", "-l200"] as const;
 
 /**
- * Compares files by their content alone: nothing but objects and the attributes of the work tree is read.
- * @param places each with an index file that is not there yet
+ * Compares files by content only: reads just objects and the attributes of the work tree.
+ * @param places each with an index file that does not exist yet
  */
 export async function patchesOf(
   git: Git,
@@ -58,7 +58,7 @@ export async function patchesOf(
   const sections = sectionsOf(await compare(["-p"]));
   let next = 0;
   return changes.map((change, index) => {
-    // A file that became a link, say, is taken away and made anew.
+    // Where the type changed, such as a file that became a link, this is a deletion and an addition.
     const first = next;
     next += change.letter === "T" ? 2 : 1;
     return toFile(change, counts[index], sections.slice(first, next));
@@ -80,7 +80,7 @@ async function putEntries(
   await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
 }
 
-/** A file that went meanwhile is gone. */
+/** A file deleted meanwhile counts as gone. */
 async function putWorkFiles(git: Git, at: GitPlace, files: readonly Compared[]): Promise<void> {
   const names = files.filter(({ other }) => other === "in work tree").map(({ name }) => `${name}\0`);
   if (names.length === 0) return;
@@ -121,7 +121,7 @@ interface Counts {
   readonly deletions: number | null;
 }
 
-/** `additions deletions path`; of a renamed file the path is empty and two parts follow. */
+/** `additions deletions path`; for a renamed file the path is empty and two parts follow. */
 function readCounts(listed: Buffer): readonly Counts[] {
   const parts = listed.toString("latin1").split("\0");
   const counts: Counts[] = [];
@@ -137,7 +137,7 @@ function readCounts(listed: Buffer): readonly Counts[] {
 const head = Buffer.from("diff --git ");
 const nextHead = Buffer.from("\ndiff --git ");
 
-/** One for each file: a line of a file's text never begins as their first line does. */
+/** Splits by file: no line of a file's text starts like a patch's first line. */
 function sectionsOf(patches: Buffer): readonly Buffer[] {
   const sections: Buffer[] = [];
   for (let at = patches.indexOf(head); at !== -1 && at < patches.length; ) {

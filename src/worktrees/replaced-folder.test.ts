@@ -9,7 +9,7 @@ import { findExecutable } from "../platform/executables.ts";
 
 type Scene = Awaited<ReturnType<typeof makeScene>>;
 
-/** The repository is replaced by a link to another one, whose ignored file a worktree would get. */
+/** Replaces the repository with a link to another one, whose ignored file would be copied to a worktree. */
 async function makeScene() {
   const world = await createWorktreeWorld();
   const other = join(world.root, "other");
@@ -34,7 +34,7 @@ async function makeScene() {
 
 const request = (dir: string) => ({ sessionId: newUuid(), dir, baseBranch: "main", branch: "made" });
 
-test("a repository that is replaced by a link while the folder rule is asked is not used", async () => {
+test("rejects a repository that is replaced by a link while the folder rule is checked", async () => {
   const { world, other, swap, putBack } = await makeScene();
   let swapped = false;
   const mayUse = async (): Promise<boolean> => {
@@ -51,7 +51,7 @@ test("a repository that is replaced by a link while the folder rule is asked is 
 });
 
 test.each(["intent", "branch", "checked out", "included"] as const)(
-  "a repository that is replaced by a link after the step %s is refused, and the other one stays as it was",
+  "rejects a repository replaced by a link after the step %s, and leaves the other one unchanged",
   async (at) => {
     const { world, other, swap, putBack } = await makeScene();
     const worktrees = world.again({ onStep: async (step) => (step === at ? swap() : undefined) });
@@ -62,7 +62,7 @@ test.each(["intent", "branch", "checked out", "included"] as const)(
   },
 );
 
-/** Git as it is, but that the repository is replaced by a link while one of its commands runs. */
+/** Real git, except that the repository is replaced by a link while one of its commands runs. */
 async function gitThatSwaps({ world, other }: Scene, command: string): Promise<string> {
   const folder = join(world.root, "bin");
   const git = await findExecutable("git", process.env["PATH"] ?? "");
@@ -79,9 +79,9 @@ exit $code
   return folder;
 }
 
-// Only Linux has paths that lead to what is held open.
+// Only Linux has paths to open handles.
 test.skipIf(process.platform !== "linux").each(["rev-parse", "update-ref", "ls-files", "worktree", "read-tree"])(
-  "a repository that is replaced by a link while `git %s` runs, and put back, does not lead to the other one (Linux)",
+  "does not use another repository that a link briefly puts in place while `git %s` runs (Linux)",
   async (command) => {
     const scene = await makeScene();
     const { world, other } = scene;
@@ -98,7 +98,7 @@ test.skipIf(process.platform !== "linux").each(["rev-parse", "update-ref", "ls-f
     expect(existsSync(join(other, ".git", "worktrees"))).toBe(false);
     const made = join(world.root, "made");
     if (command === "worktree") {
-      // Git writes where the repository is by then.
+      // Git writes to the repository's new location.
       expect(refused).toBe("worktree_failed");
       expect(existsSync(made)).toBe(false);
       expect(await gitIn(world.repository, "branch", "--list", "made")).toBe("");

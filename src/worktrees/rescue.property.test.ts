@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 
-/** What somebody does to a worktree. */
+/** A change to a worktree. */
 type Change =
   | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array; readonly executable: boolean }
   | { readonly kind: "link"; readonly path: string; readonly target: string }
@@ -58,12 +58,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("commit" as const, "detach" as const) }) },
 );
 
-/** Does it as far as it can be done: a file may be where a folder should be. */
+/** Applies the change if possible: a file may be where a folder should be. */
 async function apply(dir: string, made: Change): Promise<void> {
   try {
     await applyStrictly(dir, made);
   } catch {
-    // a path that is a folder, or lies below a file: nothing happens, as in life
+    // the path is a folder or below a file: does nothing
   }
 }
 
@@ -93,7 +93,7 @@ async function put(at: string, made: Extract<Change, { readonly path: string }>,
   }
 }
 
-/** Path, mode and bytes of all files but these, read without git. */
+/** Path, mode and bytes of all files except these, read without git. */
 async function contentOf(dir: string, without: ReadonlySet<string>, below = ""): Promise<Map<string, string>> {
   const content = new Map<string, string>();
   for (const entry of await readdir(join(dir, below), { withFileTypes: true })) {
@@ -111,7 +111,7 @@ async function described(file: string): Promise<string> {
   return `${(stats.mode & 0o100) === 0 ? "100644" : "100755"} ${(await readFile(file)).toString("hex")}`;
 }
 
-/** The same of a commit. */
+/** The same for a commit. */
 async function committed(repository: string, commit: string): Promise<Map<string, string>> {
   const listed = await gitIn(repository, "ls-tree", "-r", "-z", commit);
   const lines = listed.split("\0").filter((entry) => entry !== "");
@@ -123,7 +123,7 @@ async function committed(repository: string, commit: string): Promise<Map<string
   return new Map(entries.map(([, mode = "", , name = ""], index) => [name, `${mode} ${blobs[index]}`]));
 }
 
-/** As `cat-file --batch` prints them: a line with the size, the bytes, a newline. */
+/** Parses `cat-file --batch` output: a line with the size, the bytes, a newline. */
 function blobsHex(repository: string, oids: readonly string[]): readonly string[] {
   const input = oids.map((oid) => `${oid}\n`).join("");
   const out = execFileSync("git", ["-C", repository, "cat-file", "--batch"], { input });
@@ -136,7 +136,7 @@ function blobsHex(repository: string, oids: readonly string[]): readonly string[
   });
 }
 
-/** Untracked files that git, as everybody runs it, calls ignored. */
+/** Untracked files that an ordinary git command reports as ignored. */
 async function ignoredIn(dir: string): Promise<ReadonlySet<string>> {
   const listed = await gitIn(dir, "ls-files", "-z", "--others", "--ignored", "--exclude-standard");
   return new Set(listed.split("\0").filter((name) => name !== ""));
@@ -146,10 +146,10 @@ async function inHead(dir: string): Promise<ReadonlySet<string>> {
   return new Set((await gitIn(dir, "ls-tree", "-r", "-z", "--name-only", "HEAD")).split("\0"));
 }
 
-// About half a second each, on a quiet machine.
+// About half a second each, on an idle machine.
 const runs = 30;
 
-test("whatever was done to a worktree, its content without ignored files is what a close keeps; the main checkout is as it was", async () => {
+test("a close keeps exactly a worktree's content without ignored files, and leaves the main checkout unchanged", async () => {
   const world = await createWorktreeWorld();
   await writeFile(join(world.repository, "README.md"), "stashed\n");
   await world.git("stash", "--quiet");
@@ -162,7 +162,7 @@ test("whatever was done to a worktree, its content without ignored files is what
       const { dir, sessionId } = await world.make(`round-${round}`);
       for (const made of changes) await apply(dir, made);
       const head = (await gitIn(dir, "rev-parse", "HEAD")).trim();
-      const tracked = await inHead(dir); // what a commit has is not ignored, whatever was taken out of the index
+      const tracked = await inHead(dir); // committed files are not ignored, even if removed from the index
       const ignored = new Set([...(await ignoredIn(dir))].filter((name) => !tracked.has(name)));
       const content = await contentOf(dir, ignored);
       const closed = await world.worktrees.close(sessionId, { discard: false });

@@ -8,10 +8,10 @@ import type { WorktreeDeps } from "./worktree-deps.ts";
 import { inodeOf, removeTree } from "./worktree-files.ts";
 import type { IgnoredLost, WorktreePatch, WorktreeRecord } from "./worktree-store.ts";
 
-/** What a close does before it removes. */
+/** The result of the rescue step, before a close removes the worktree. */
 export interface Kept {
   readonly kind: "rescued";
-  /** For the record: the rescue if one was needed, and what goes without. */
+  /** For the record: the rescue if one was needed, and what is lost without it. */
   readonly patch: WorktreePatch & { readonly ignoredLost: IgnoredLost };
 }
 
@@ -27,7 +27,7 @@ export function rescueRefOf(sessionId: string): string {
   return `refs/postern/rescue/${sessionId.replace(/[^A-Za-z0-9-]/g, "-")}`;
 }
 
-/** Keeps as a commit what the removal of a worktree would lose; with `discard` only looks at what is ignored. */
+/** Saves as a commit what the removal of a worktree would lose; with `discard`, only lists ignored files. */
 export async function rescue(
   deps: WorktreeDeps,
   record: WorktreeRecord & { readonly gitDir: string },
@@ -37,7 +37,7 @@ export async function rescue(
   const { commonDir, gitDir, path, included, branch } = record;
   const own = { gitDir, commonDir };
   const gone = (await inodeOf(path)) === null;
-  // Where git's entry went with the folder nothing is left to keep.
+  // If git's entry is gone too, there is nothing left to save.
   const nothingLeft = gone && (await readPointer(join(gitDir, "HEAD"))) === null;
   const head = nothingLeft ? null : await commitOf(git, own, "HEAD");
   const scratchFolder = deps.scratchFolder();
@@ -78,14 +78,14 @@ export async function rescue(
   }
 }
 
-/** Of a worktree whose files somebody removed: nothing but its commits is left to keep. */
+/** For a worktree whose files were removed: only its commits are left to save. */
 async function emptySnapshot({ git }: WorktreeDeps, at: GitPlace, head: string | null): Promise<Snapshot> {
   const tree = head === null ? "" : lineOf(await git.must(["rev-parse", "--verify", `${head}^{tree}`], { at }));
   const ignored = { count: 0, bytes: 0, first20: [] };
   return { kind: "taken", tree, stagedTree: null, changed: [], ignored };
 }
 
-/** Whether HEAD is detached at commits that no branch, tag or remote branch has. */
+/** Whether HEAD is detached at commits that are on no branch, tag or remote branch. */
 async function isOnNoBranch({ git }: WorktreeDeps, at: GitPlace, head: string): Promise<boolean> {
   const symbolic = await git.run(["symbolic-ref", "--quiet", "HEAD"], { at });
   if (symbolic.exitCode === 0 && lineOf(symbolic.stdout).startsWith("refs/heads/")) return false;
@@ -96,7 +96,7 @@ async function isOnNoBranch({ git }: WorktreeDeps, at: GitPlace, head: string): 
   return holding.length === 0;
 }
 
-/** An earlier rescue of the session, or of the one that it goes on from, stays reachable, as the last parent. */
+/** An earlier rescue of the session, or of the one that it continues, stays reachable as the last parent. */
 async function commitRescue(
   { git }: WorktreeDeps,
   { commonDir, sessionId, path, branch, rescueCommit }: WorktreeRecord,
@@ -124,7 +124,7 @@ async function commitRescue(
   return made;
 }
 
-/** A close that a crash cut short is done again: its rescue is there already. */
+/** A close interrupted by a crash is repeated, and its rescue already exists. */
 async function isSame(
   { git, at, earlier }: { readonly git: WorktreeDeps["git"]; readonly at: GitPlace; readonly earlier: string },
   { tree, stagedTree }: Snapshot,

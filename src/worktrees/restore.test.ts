@@ -26,7 +26,7 @@ async function rescued(world: WorktreeWorld) {
   return { dir, sessionId };
 }
 
-test("a rescue is put back byte for byte, into the worktree that is made anew for it; the ref stays until it is dropped", async () => {
+test("restores a rescue byte for byte into a recreated worktree, and keeps the ref until it is dropped", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await rescued(world);
   const { paths } = await world.worktrees.rescueOf(await recordOf(world, sessionId));
@@ -51,7 +51,7 @@ test("a rescue is put back byte for byte, into the worktree that is made anew fo
   expect(await errorCode(world.worktrees.rescueOf(await recordOf(world, sessionId)))).toBe("rescue_not_found");
 });
 
-test("files that were changed since are not overwritten, and nothing is half restored, unless it is forced", async () => {
+test("without force, overwrites no changed files and restores all or nothing", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await rescued(world);
   await world.worktrees.revive(sessionId);
@@ -66,7 +66,7 @@ test("files that were changed since are not overwritten, and nothing is half res
   expect(existsSync(join(dir, "src", "main.c"))).toBe(false);
 });
 
-test("nothing is written through a link that stands in the way", async () => {
+test("writes nothing through a link in the way", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await rescued(world);
   await world.worktrees.revive(sessionId);
@@ -81,7 +81,7 @@ test("nothing is written through a link that stands in the way", async () => {
   expect(await readlink(join(dir, "deep", "er", "link"))).toBe("../../README.md");
 });
 
-test("line ends that the checkout made are no change of somebody's", async () => {
+test("line endings made by the checkout do not count as changes", async () => {
   const world = await createWorktreeWorld();
   await writeFile(join(world.repository, ".gitattributes"), "*.txt text eol=crlf\n");
   await writeFile(join(world.repository, "a.txt"), "one\r\n");
@@ -96,7 +96,7 @@ test("line ends that the checkout made are no change of somebody's", async () =>
   expect(await readFile(join(dir, "a.txt"), "utf8")).toBe("one\r\nmore\n");
 });
 
-test("a removed worktree comes back from its branch at the same path, or not at all", async () => {
+test("recreates a removed worktree from its branch at the same path, or not at all", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b", { dir: join(world.repository, "src") });
   const root = join(world.root, "b");
@@ -119,7 +119,7 @@ test("a removed worktree comes back from its branch at the same path, or not at 
   expect(existsSync(root)).toBe(false);
 });
 
-test("one that somebody removed by hand comes back too", async () => {
+test("recreates a worktree that was removed by hand", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await chmod(dir, 0o700);
@@ -128,7 +128,7 @@ test("one that somebody removed by hand comes back too", async () => {
   expect(await gitIn(dir, "status", "--porcelain")).toBe("");
 });
 
-test("commits that were on no branch are named as the rescue's parent, and their files come back with it", async () => {
+test("commits on no branch are the rescue's parent, and their files are restored with it", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await gitIn(dir, "checkout", "--quiet", "--detach");
@@ -140,7 +140,7 @@ test("commits that were on no branch are named as the rescue's parent, and their
   expect(await readFile(join(dir, "committed"), "utf8")).toBe("1");
 });
 
-test("a rescue that git cannot be asked for at the moment is not forgotten", async () => {
+test("keeps the record of a rescue if git fails to look it up", async () => {
   const world = await createWorktreeWorld();
   const { sessionId } = await rescued(world);
   const withoutGit = world.again({ pathVariable: join(world.root, "nowhere") });
@@ -152,7 +152,7 @@ test("a rescue that git cannot be asked for at the moment is not forgotten", asy
   expect((await world.worktrees.rescueOf(await recordOf(world, sessionId))).paths).toHaveLength(4);
 });
 
-test("where a worktree was removed only its own session begins", async () => {
+test("only its own session can start where a worktree was removed", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await rescued(world);
   await world.worktrees.requireNotAnothers(dir, sessionId);
@@ -165,13 +165,13 @@ test("where a worktree was removed only its own session begins", async () => {
   await world.worktrees.requireNotAnothers(join(dir, "src"), null);
 });
 
-test("a worktree that could not be removed entirely is not gone on with, since the next close would take what is new in it", async () => {
+test("a partly removed worktree is not reused, because the next close would remove new files in it", async () => {
   const world = await createWorktreeWorld();
   const { dir, sessionId } = await world.make("b");
   await writeFile(join(dir, "README.md"), "changed\n");
   const far = "d".repeat(200);
   const half = Array.from({ length: 12 }, () => far).join("/");
-  // Too deep to be removed by its path, as other files are by their owner.
+  // Too deep to be removed by its path, as ordinary files are.
   const worktrees = world.again({
     onStep: async (step) => {
       if (step !== "removing") return;

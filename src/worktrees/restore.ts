@@ -9,7 +9,7 @@ import { type VisibleFiles, type WorktreeDeps, worktreeError } from "./worktree-
 import { removeTree } from "./worktree-files.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
-/** A path that a rescue changes, seen from where its branch stood. */
+/** A path that a rescue changes, relative to its branch's commit at that time. */
 export interface RescuedPath {
   readonly name: TreeName;
   readonly change: "added" | "modified" | "deleted";
@@ -17,7 +17,7 @@ export interface RescuedPath {
   readonly to: TreeEntry | undefined;
 }
 
-/** The rescue of a session: what is in it, and from where. */
+/** A session's rescue: its content and its base. */
 export interface Rescue {
   readonly commit: string;
   readonly paths: readonly RescuedPath[];
@@ -25,7 +25,7 @@ export interface Rescue {
 
 /** How a rescue is restored. */
 export interface RestoreOptions {
-  /** Whether to overwrite what was changed since. */
+  /** Whether to overwrite files changed since. */
   readonly force: boolean;
   /** The files that an error can name. */
   readonly visible: VisibleFiles;
@@ -33,7 +33,7 @@ export interface RestoreOptions {
 
 const submodule = "160000";
 
-/** Reads a rescue; null when the owner has dropped it. */
+/** Reads a rescue; null if the owner has dropped it. */
 export async function readRescue(deps: WorktreeDeps, record: WorktreeRecord): Promise<Rescue | null> {
   const { git } = deps;
   const { commonDir, rescueRef, rescueBase } = record;
@@ -52,7 +52,7 @@ function pathOf(name: TreeName, from: TreeEntry | undefined, to: TreeEntry | und
 }
 
 /**
- * Puts a rescue into its session's worktree, which must stand: each file as it was, byte for byte.
+ * Restores a rescue into its session's worktree, which must exist, byte for byte.
  * @throws PosternError `worktree_conflict` when files there are neither as the branch had them nor as the rescue has them; with
  *   `force` those are overwritten
  * @returns the paths that were written or removed
@@ -81,7 +81,7 @@ export async function restoreRescue(
   }
 }
 
-/** Stands for what can be neither compared nor kept: a folder, or a path through a link. */
+/** Marks what can be neither compared nor saved: a folder, or a path through a link. */
 const inTheWay: TreeEntry = { mode: "0", oid: "in the way" };
 
 async function presentEntries(
@@ -128,7 +128,7 @@ async function modeAt(root: string, name: TreeName): Promise<string | null> {
   }
 }
 
-/** A file with other line ends, as the checkout made it, is not one that somebody changed. */
+/** A file that differs only in line endings made by the checkout counts as unchanged. */
 async function trulyChanged(
   { git }: WorktreeDeps,
   found: {

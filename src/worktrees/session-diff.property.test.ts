@@ -75,14 +75,14 @@ async function treeOf(dir: string): Promise<ReadonlyMap<string, string>> {
   return new Map([...tree].toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-test("its patches, applied to the base, give the worktree, whatever was done in it", async () => {
+test("its patches, applied to the base, give the worktree, after any changes", async () => {
   const world = await createWorktreeWorld();
   let number = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(stepArbitrary, { minLength: 1, maxLength: 8 }), async (steps) => {
       number += 1;
       const { sessionId, dir } = await world.make(`run-${number}`);
-      // A step that the file system refuses (a file below a file, a link to itself) does nothing.
+      // A step that the file system rejects (a file below a file, a link to itself) does nothing.
       for (const step of steps) await take(dir, step).catch(() => undefined);
       const { files, base, truncated } = await diffIn(world, { dir, sessionId });
       expect(truncated).toBe(false);

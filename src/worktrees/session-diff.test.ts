@@ -6,7 +6,7 @@ import { diffIn, linesOf } from "../../test/support/session-diffs.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { createWorktreeWorld, gitIn } from "../../test/support/worktree-world.ts";
 
-test("a worktree is compared with where it left its base: commits, staged, unstaged and untracked files", async () => {
+test("compares a worktree with its merge base: commits, staged, unstaged and untracked files", async () => {
   const world = await createWorktreeWorld();
   const { sessionId, dir } = await world.make("feat/a");
   await writeFile(join(dir, "committed.txt"), "one\ntwo\n");
@@ -18,7 +18,7 @@ test("a worktree is compared with where it left its base: commits, staged, unsta
   await writeFile(join(dir, "new.txt"), "new\n");
   await writeFile(join(dir, "noise.log"), "ignored\n");
   await rm(join(dir, "run.sh"));
-  // What happens on the base afterwards is none of the session's.
+  // Later changes on the base are not part of the session.
   await writeFile(join(world.repository, "elsewhere.txt"), "x\n");
   await world.git("add", "elsewhere.txt");
   await world.git("commit", "--quiet", "--message=Elsewhere");
@@ -54,7 +54,7 @@ test("a removed worktree is compared by its branch", async () => {
   expect(await errorCode(diffIn(world, { dir, sessionId }))).toBe("branch_not_found");
 });
 
-test("a file that was changed in the second of its commit, to the same size, is not overlooked later", async () => {
+test("detects a file changed in the second of its commit, to the same size", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   const file = join(repository, "src", "main.c");
@@ -74,7 +74,7 @@ test("a file that was changed in the second of its commit, to the same size, is 
   expect(linesOf(await diffIn(world, { dir: repository }))).toEqual(["modified +1 -1 src/main.c"]);
 });
 
-test("another session is compared with HEAD, from any folder of its repository, and nothing is not a repository", async () => {
+test("compares other sessions with HEAD, from any folder of the repository, and rejects other directories", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await writeFile(join(repository, "src", "main.c"), "int main(void) { return 1; }\n");
@@ -95,14 +95,14 @@ test("before the first commit everything is new", async () => {
   expect(linesOf(await diffIn(world, { dir }))).toEqual(["untracked +1 -0 first.txt", "added +1 -0 second.txt"]);
 });
 
-test("a file that moved is told as moved, whether git was told or not", async () => {
+test("reports a moved file as moved, with or without `git mv`", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await rename(join(repository, "src", "main.c"), join(repository, "src", "start.c"));
   expect(linesOf(await diffIn(world, { dir: repository }))).toEqual(["renamed +0 -0 src/main.c src/start.c"]);
 });
 
-test("modes, links, binary files, and a file where a folder was", async () => {
+test("reports modes, links, binary files, and a file in place of a folder", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await chmod(join(repository, "README.md"), 0o755);
@@ -124,14 +124,14 @@ test("modes, links, binary files, and a file where a folder was", async () => {
   expect(byPath.get("out")?.patch).toContain("+../..");
 });
 
-test("a checkout that was copied, so that no time in its index is right, differs in nothing", async () => {
+test("reports no differences in a copied checkout, although the times in its index are wrong", async () => {
   const world = await createWorktreeWorld();
   const dir = join(await makeTempFolder(), "copy");
   await cp(world.repository, dir, { recursive: true, verbatimSymlinks: true });
   expect((await diffIn(world, { dir })).files).toEqual([]);
 });
 
-test("what git leaves out of sight by its index is as git says: sparse, split and conflicting indexes are read", async () => {
+test("reads sparse, split and conflicting indexes as git does", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await world.git("sparse-checkout", "set", "--no-cone", "/README.md");
@@ -149,7 +149,7 @@ test("what git leaves out of sight by its index is as git says: sparse, split an
   expect(file?.patch).toContain("+<<<<<<< HEAD");
 });
 
-test("a broken index is no hindrance", async () => {
+test("works with a broken index", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   await writeFile(join(repository, ".git", "index"), "nonsense");
@@ -157,7 +157,7 @@ test("a broken index is no hindrance", async () => {
   expect(linesOf(await diffIn(world, { dir: repository }))).toEqual(["modified +1 -1 README.md"]);
 });
 
-test("only files in folders that the caller may see are told", async () => {
+test("reports only files in folders that the caller can see", async () => {
   const world = await createWorktreeWorld();
   const { sessionId, dir } = await world.make("feat/part");
   await mkdir(join(dir, "secret"));
@@ -169,11 +169,11 @@ test("only files in folders that the caller may see are told", async () => {
     return new Set(dirs.filter((each) => !each.endsWith("secret")));
   };
   expect(linesOf(await diffIn(world, { dir, sessionId, visibleAmong }))).toEqual(["modified +1 -1 src/main.c"]);
-  // By the rule, a worktree is its repository.
+  // For the rule, a worktree counts as its repository.
   expect(asked.toSorted()).toEqual([join(world.repository, "secret"), join(world.repository, "src")]);
 });
 
-test("a submodule is told by its place alone, new, at another commit, or gone", async () => {
+test("reports a submodule only by its path, as new, at another commit, or gone", async () => {
   const world = await createWorktreeWorld();
   const { repository } = world;
   const library = await makeTempFolder();

@@ -13,13 +13,13 @@ import { visibleFiles, worktreeError } from "./worktree-deps.ts";
 import { inodeOf, isSameFolder } from "./worktree-files.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
-/** What is compared for a session. */
+/** The parts of a session that a comparison needs. */
 export interface DiffOf {
   /** The directory that the session works in; a real path. */
   readonly dir: string;
-  /** The worktree that was made for it. */
+  /** The worktree made for it. */
   readonly worktree: WorktreeRecord | null;
-  /** Those of these directories in which the caller may see files. A worktree counts as its repository. */
+  /** Filters directories to those in which the caller can see files. A worktree counts as its repository. */
   readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
@@ -29,12 +29,12 @@ export interface SessionDiffDeps {
   readonly gate: Gate;
 }
 
-/** All of it; a large work tree whose files were all touched takes some seconds. */
+/** For everything; a large work tree whose files were all touched takes some seconds. */
 const withinMs = 20_000;
 
 interface Sides {
   readonly root: string;
-  /** As which the root counts for the folder rule. */
+  /** The directory that the root counts as for the folder rule. */
   readonly counted: string;
   readonly commonDir: string;
   readonly base: { readonly name: string; readonly commit: string | null };
@@ -43,8 +43,8 @@ interface Sides {
 
 /**
  * What a session changed: its worktree against where its branch left the base branch, a removed one's branch against the same, and in
- * any other repository the work tree against HEAD. Runs nobody's code and changes nothing in the repository.
- * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` | `worktree_failed` (what git says) | `rate_limited`
+ * any other repository the work tree against HEAD. Runs no code from the repository and changes nothing in it.
+ * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` | `worktree_failed` (git's message) | `rate_limited`
  */
 export function createSessionDiff({ workshop, clock, gate }: SessionDiffDeps): (of: DiffOf) => Promise<SessionDiff> {
   return (of) =>
@@ -78,7 +78,7 @@ async function compared({ git, workshop, sides, of }: Comparing): Promise<Compar
   const attempt = (raw: boolean): Promise<Comparison> =>
     compare({ git, scratchFolder: workshop.scratchFolder(), commonDir, base: base.commit, other, visible, raw });
   try {
-    // What a repository asks for in its attributes may be nonsense, and its files change while they are read: then once more, plainly.
+    // A repository's attributes can be invalid, and its files can change during the read: then retry without attributes.
     return await attempt(false).catch((error: unknown) => {
       if (error instanceof GitError && !git.isOver()) return attempt(true);
       throw error;
@@ -95,7 +95,7 @@ async function inRepository(git: Git, { dir, visibleAmong }: DiffOf): Promise<Si
   const { commonDir, checkout } = place;
   if (checkout === null) throw worktreeError("not_a_git_repository", `${place.root} is a bare repository.`);
   const { root, gitDir } = checkout;
-  // A `.git` file may point to a repository anywhere; one that points back to a linked worktree is believed.
+  // A `.git` file can point to a repository anywhere; one with a matching entry for a linked worktree is trusted.
   const apart = gitDir === commonDir && !gitDir.startsWith(`${root}/`);
   if (apart && !(await visibleAmong([commonDir])).has(commonDir)) {
     throw worktreeError("dir_not_allowed", `The repository of ${dir} is at ${commonDir}, which the caller cannot use.`);
@@ -120,14 +120,14 @@ async function ofWorktree(git: Git, record: WorktreeRecord): Promise<Sides> {
   return { root: path, counted: repository, commonDir, base: { name: baseBranch, commit }, other };
 }
 
-/** The worktree while it stands as it was made; what it says of itself is not looked at. */
+/** The worktree while it is still the one that was made. Its own `.git` is not read. */
 async function standingSide(git: Git, { path, inode, gitDir, commonDir, state }: WorktreeRecord) {
   if (gitDir === null || state === "removed" || !isSameFolder(await inodeOf(path), inode)) return null;
   if ((await readPointer(join(gitDir, "HEAD"))) === null) return null;
   return { kind: "work tree" as const, path, gitDir, head: await commitOf(git, { gitDir, commonDir }, "HEAD") };
 }
 
-/** Where the branch left its base; where it began, when the base is gone or names no branch. */
+/** The merge base; the commit that the branch started at if the base is gone or is not a branch. */
 async function mergeBase(
   git: Git,
   { commonDir, repository, baseBranch, baseCommit }: WorktreeRecord,
@@ -136,7 +136,7 @@ async function mergeBase(
   if (tip === null || baseBranch === "HEAD") return baseCommit;
   const place = { root: repository, commonDir, checkout: null };
   const base = await baseCommitOf(git, place, baseBranch).catch((error: unknown) => {
-    if (hasCode(error, "base_branch_not_found")) return baseCommit; // gone since
+    if (hasCode(error, "base_branch_not_found")) return baseCommit; // removed since
     throw error;
   });
   const result = await git.run(["merge-base", base, tip], { at: { gitDir: commonDir } });
@@ -144,7 +144,7 @@ async function mergeBase(
   return result.exitCode === 0 && /^[0-9a-f]{40,64}$/.test(found) ? found : baseCommit;
 }
 
-/** What git says is text of others. */
+/** Git's output is untrusted. */
 function plain(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ").trim();
 }

@@ -18,9 +18,9 @@ import type { IgnoredLost } from "./worktree-store.ts";
 /** Everything in a worktree that its removal would lose, as trees in the repository. */
 export interface Snapshot {
   readonly kind: "taken";
-  /** All files but the ignored ones, byte for byte. */
+  /** All files except ignored ones, byte for byte. */
   readonly tree: string;
-  /** What was staged and is neither in the commit nor in the files; null when nothing is. */
+  /** Staged content that is neither in the commit nor in the files; null if there is none. */
   readonly stagedTree: string | null;
   /** Paths that differ from the commit. */
   readonly changed: readonly TreeName[];
@@ -33,28 +33,28 @@ export interface NotTaken {
   readonly reason: string;
 }
 
-/** What a snapshot is taken of. */
+/** The input of a snapshot. */
 export interface SnapshotRequest {
   readonly git: Git;
-  /** A folder of ours that may be filled; it must not exist. */
+  /** A scratch folder to create; it must not exist. */
   readonly scratchFolder: string;
   readonly path: string;
   readonly commonDir: string;
-  /** The worktree's own git dir: its index is read there. */
+  /** The worktree's own git dir, which has its index. */
   readonly gitDir: string;
-  /** The commit that is checked out; null when there is none yet. */
+  /** The checked-out commit; null if there is none yet. */
   readonly head: string | null;
-  /** Never kept, whatever the ignore rules say. */
+  /** Never saved, regardless of the ignore rules. */
   readonly included: readonly TreeName[];
-  /** Whether only what is ignored is asked for, and nothing is written into the repository. */
+  /** Whether to list only ignored files and write nothing into the repository. */
   readonly listOnly: boolean;
-  /** More files are not looked at: then it throws {@link TreeTooLarge}. A million by default. */
+  /** Throws {@link TreeTooLarge} if there are more files. A million by default. */
   readonly mostFiles?: number;
 }
 
 const submodule = "160000";
 
-/** Reads a worktree whose processes have ended. The worktree's own `.git` is not looked at. */
+/** Reads a worktree whose processes have ended. The worktree's own `.git` is not read. */
 export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot | NotTaken> {
   const { git, path, commonDir, scratchFolder } = request;
   const walk = await walkTree(path, request.mostFiles);
@@ -96,12 +96,12 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Snapshot |
   };
 }
 
-/** Whether two trees have the same at a path. */
+/** Whether two trees have the same entry at a path. */
 export function same(left: TreeEntry | undefined, right: TreeEntry | undefined): boolean {
   return left?.mode === right?.mode && left?.oid === right?.oid;
 }
 
-/** A submodule's folder is a commit in the tree: files in it could not be kept. */
+/** A submodule's folder is a commit in the tree, so files in it cannot be saved. */
 function filesInSubmodules(entries: readonly WalkedEntry[], trees: readonly TreeEntries[]): TreeName | null {
   const folders = trees.flatMap((tree) => [...tree].flatMap(([name, { mode }]) => (mode === submodule ? [name] : [])));
   return folders.find((folder) => entries.some(({ name }) => name.startsWith(`${folder}/`))) ?? null;
@@ -124,7 +124,7 @@ async function isFolder(path: Buffer): Promise<boolean> {
   }
 }
 
-/** What is tracked or not ignored is kept. What was brought in by `.worktreeinclude`, and what has no content (a socket), is not. */
+/** Saves files that are tracked or not ignored, except those copied by `.worktreeinclude` and those without content (sockets). */
 async function divide(
   { git, included }: SnapshotRequest,
   found: {
@@ -183,10 +183,10 @@ async function hashed(
   ]);
 }
 
-// More differences than that are real ones.
+// More differences than this are real changes.
 const maxLookedAt = 10_000;
 
-/** Files that are not as a checkout makes them; where attributes ask for other line ends, a checkout's bytes are not the commit's. */
+/** Files that differ from a fresh checkout. With line-ending attributes, a checkout's bytes are not the commit's. */
 async function changedPaths(request: SnapshotRequest, head: TreeEntries, files: TreeEntries): Promise<TreeName[]> {
   const names = new Set([...head.keys(), ...files.keys()]);
   const differing = [...names].filter((name) => !same(head.get(name), files.get(name)));
@@ -199,7 +199,7 @@ async function changedPaths(request: SnapshotRequest, head: TreeEntries, files: 
   return differing.filter((name) => !checkedOut.has(name) || !same(checkedOut.get(name), files.get(name)));
 }
 
-/** These files as a checkout would make them in the work tree at `path`, line ends and encodings as its attributes ask for. */
+/** These files as a checkout would make them in the work tree at `path`, with line endings and encodings from its attributes. */
 export async function checkoutOf(
   { git, commonDir, path, scratchFolder }: Pick<SnapshotRequest, "git" | "commonDir" | "path" | "scratchFolder">,
   head: TreeEntries,

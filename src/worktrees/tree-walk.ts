@@ -6,19 +6,19 @@ import { lstat, readdir } from "node:fs/promises";
  */
 export type TreeName = string;
 
-/** Something in a work tree that is no folder. */
+/** An entry in a work tree that is not a folder. */
 export interface WalkedEntry {
   readonly name: TreeName;
   readonly kind: "file" | "link" | "special";
-  /** As git sees it: whether its owner may run it. */
+  /** As for git: whether its owner can run it. */
   readonly executable: boolean;
   readonly sizeBytes: number;
 }
 
-/** What a work tree holds. */
+/** The content of a work tree. */
 export interface Walk {
   readonly entries: readonly WalkedEntry[];
-  /** Folders in it that are repositories of their own; `.` when its root has become one. */
+  /** Nested repositories; `.` if the root has become one. */
   readonly repositories: readonly TreeName[];
 }
 
@@ -31,22 +31,22 @@ export function bytesOf(root: string, name: TreeName): Buffer {
   return name === "" ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
 }
 
-/** For people; bytes that are no UTF-8 are replaced. */
+/** For display; bytes that are not UTF-8 are replaced. */
 export function shownName(name: TreeName): string {
   return Buffer.from(name, "latin1").toString("utf8");
 }
 
-/** Of a path that is UTF-8. */
+/** For a path that is UTF-8. */
 export function toName(path: string): TreeName {
   return Buffer.from(path, "utf8").toString("latin1");
 }
 
-/** More files than a walk takes on. */
+/** The tree has more files than a walk allows. */
 export class TreeTooLarge extends Error {}
 
 /**
- * Walks a work tree without following any link. Rejects when a folder cannot be read, so that nothing is missed in silence.
- * @throws TreeTooLarge when it holds more files than `mostEntries`
+ * Walks a work tree without following any link. Rejects if a folder cannot be read, so that nothing is missed silently.
+ * @throws TreeTooLarge if it has more files than `mostEntries`
  */
 export async function walkTree(root: string, mostEntries: number = maxEntries): Promise<Walk> {
   const entries: WalkedEntry[] = [];

@@ -6,19 +6,19 @@ import type { Git } from "../platform/git-command.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { WorktreeStore } from "./worktree-store.ts";
 
-/** What the parts of this room share. */
+/** Dependencies that the modules of this folder share. */
 export interface WorktreeDeps {
   readonly git: Git;
   readonly store: WorktreeStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** A new name in a folder of ours; swept at the start. */
+  /** A new name in a scratch folder, which is cleared at startup. */
   readonly scratchFolder: () => string;
-  /** Told after each step, for tests that stop there. */
+  /** Called after each step, for tests that stop there. */
   readonly onStep: (step: WorktreeStep) => Promise<void>;
 }
 
-/** Between two of these a crash leaves something behind. */
+/** Steps between which a crash leaves something behind. */
 export type WorktreeStep =
   | "intent"
   | "branch"
@@ -32,7 +32,7 @@ export type WorktreeStep =
   | "folder removed"
   | "entry removed";
 
-/** A worktree that is asked for. */
+/** A request for a worktree. */
 export interface NewWorktree {
   readonly sessionId: string;
   /** A real path. */
@@ -41,7 +41,7 @@ export interface NewWorktree {
   readonly branch: string;
 }
 
-/** Every code that the worktrees' room throws. */
+/** Codes that worktrees throw. */
 export type WorktreeErrorCode =
   | "invalid_request"
   | "dir_not_allowed"
@@ -58,7 +58,7 @@ export type WorktreeErrorCode =
   | "worktree_failed"
   | "rescue_not_found";
 
-/** An error of this room; `details` go into the answer. */
+/** A worktree error; `details` are part of the response. */
 export function worktreeError(
   code: WorktreeErrorCode,
   message: string,
@@ -67,10 +67,10 @@ export function worktreeError(
   return new PosternError(code, message, options);
 }
 
-/** Those of some paths in a repository, each from its root, whose folders the caller can see. */
+/** Filters paths, relative to a repository's root, to those whose folders the caller can see. */
 export type VisibleFiles = <T extends string>(paths: readonly T[], shown: (path: T) => string) => Promise<readonly T[]>;
 
-/** The rule for every list of files of a session. @param root as which the paths' root counts: for a worktree, its repository */
+/** The rule for every list of a session's files. @param root what the paths' root counts as: for a worktree, its repository */
 export function visibleFiles(
   root: string,
   visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>,
@@ -82,7 +82,7 @@ export function visibleFiles(
   };
 }
 
-/** Whose files a caller can see. */
+/** The folder rule for files that a caller can see. */
 export function filesRule({ folders }: Caller): Parameters<VisibleAmong>[1] {
   return { scope: "files", within: folders };
 }

@@ -9,11 +9,11 @@ import { inodeOf, isSameFolder, makeFolder, removeOwnFolder, removeTree } from "
 async function place(): Promise<string> {
   const root = makeTestFolder("folder");
   onTestFinished(() => removeTree(root));
-  await setTimeout(20); // its time of birth is not the time of its last change any more, to a file system's tick
+  await setTimeout(20); // so that its next change time differs from its birth time, at the file system's resolution
   return join(root, "made");
 }
 
-test("a folder is the one that was made, whatever happens in it and wherever it was meanwhile", async () => {
+test("recognizes the folder that was made, after changes in it and moves", async () => {
   const path = await place();
   const made = await makeFolder(path);
   await setTimeout(20);
@@ -27,24 +27,24 @@ test("a folder is the one that was made, whatever happens in it and wherever it 
   expect(existsSync(path)).toBe(false);
 });
 
-test("a later folder in its place is another one, and stays, also when it has the same inode", async () => {
+test("a later folder in its place is another one and is kept, even with the same inode", async () => {
   const path = await place();
   const made = await makeFolder(path);
   await rmdir(path);
   await setTimeout(20);
   await mkdir(path); // on many file systems with the same inode
-  await writeFile(join(path, "file"), "somebody's");
+  await writeFile(join(path, "file"), "another's");
   expect(isSameFolder(await inodeOf(path), made)).toBe(false);
   await removeOwnFolder(path, made);
   expect(existsSync(join(path, "file"))).toBe(true);
 });
 
-test("what was told of a folder is compared as far as it was told", async () => {
+test("compares only the recorded parts of a folder's identity", async () => {
   const path = await place();
   await mkdir(path);
   const { ino, dev } = await lstat(path, { bigint: true });
   const present = await inodeOf(path);
-  expect(isSameFolder(present, `${ino}`), "as it once was told").toBe(true);
+  expect(isSameFolder(present, `${ino}`), "recorded by an earlier version").toBe(true);
   expect(isSameFolder(present, `${ino}:d${dev}`), "where there is no time of birth").toBe(true);
   for (const other of [null, "", `${dev}`, `${ino}:d${dev + 1n}`, `${ino}:b1`, `${ino + 1n}:d${dev}`])
     expect(isSameFolder(present, other), `${other}`).toBe(false);

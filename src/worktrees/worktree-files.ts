@@ -15,7 +15,7 @@ const checkoutMs = 600_000;
 
 const noFolder = "no folder";
 
-/** All that is known of which folder stands there, for {@link isSameFolder}; null when nothing does. */
+/** The identity of the folder at a path, for {@link isSameFolder}; null if there is none. */
 export async function inodeOf(path: string): Promise<string | null> {
   const stats = await statsOf(path);
   if (stats === null) return null;
@@ -31,7 +31,7 @@ async function statsOf(path: string): Promise<BigIntStats | null> {
   }
 }
 
-/** Whether what stands there ({@link inodeOf}) is the folder that was made ({@link makeFolder}), and not a later one in its place. */
+/** Whether the current folder ({@link inodeOf}) is the one that was made ({@link makeFolder}), not a later one in its place. */
 export function isSameFolder(present: string | null, made: string | null): boolean {
   if (present === null || present === noFolder || made === null) return false;
   const parts = new Set(present.split(":"));
@@ -39,9 +39,9 @@ export function isSameFolder(present: string | null, made: string | null): boole
 }
 
 /**
- * Makes the folder of a worktree, which must not be there.
- * @returns what tells it from a later one: an inode is used again soon, so with it the time of birth, or where the system tells none
- *   the device, which may have another number after a restart
+ * Makes the folder of a worktree, which must not exist.
+ * @returns its identity. Inodes are soon reused, so it includes the birth time, or if the system reports none
+ *   the device, whose number can change after a restart
  * @throws the operating system's error
  */
 export async function makeFolder(path: string): Promise<string> {
@@ -49,7 +49,7 @@ export async function makeFolder(path: string): Promise<string> {
   const stats = await statsOf(path);
   if (stats === null) return "";
   const parent = await statsOf(dirname(path));
-  // Where Node knows no time of birth it gives 0, or the time of the last change: the parent's is now.
+  // If the birth time is unknown, Node reports 0 or the time of the last change; the parent's is now.
   const isBorn = stats.birthtimeNs > 0n && parent !== null && parent.birthtimeNs !== parent.ctimeNs;
   return isBorn ? `${stats.ino}:b${stats.birthtimeNs}` : `${stats.ino}:d${stats.dev}`;
 }
@@ -57,7 +57,7 @@ export async function makeFolder(path: string): Promise<string> {
 /**
  * Makes the folder a worktree of the repository with the branch checked out.
  *
- * @param at paths that lead to the record's repository and folder
+ * @param at paths to the record's repository and folder
  * @returns its git dir
  */
 export async function registerWorktree(
@@ -69,14 +69,14 @@ export async function registerWorktree(
   const made = await gitDirOf(at.commonDir, path);
   const gitDir = made === null ? null : join(commonDir, "worktrees", basename(made));
   const pointer = await readPointer(join(at.path, ".git"));
-  // Git looks the names up for what it writes here.
+  // Git resolves these names for what it writes here.
   if (gitDir === null || pointer === null || resolve(path, pointer.replace(/^gitdir: /, "")) !== gitDir) {
     throw new Error("git created no worktree, or the repository was replaced.");
   }
   return gitDir;
 }
 
-/** The git dir that the repository has for a worktree at this path, found in the repository and not by what the worktree says. */
+/** The git dir that the repository has for a worktree at this path, found in the repository, not through the worktree's `.git`. */
 export async function gitDirOf(commonDir: string, path: string): Promise<string | null> {
   const folder = join(commonDir, "worktrees");
   for (const name of await namesIn(folder)) {
@@ -117,7 +117,7 @@ export interface CheckOutRequest {
   readonly scratchFolder: string;
 }
 
-/** The real path of a folder inside a worktree; null when there is none, or a link leads out. */
+/** The real path of a folder inside a worktree; null if there is none, or a link leads out. */
 export async function folderWithin(path: string, subFolder: string): Promise<string | null> {
   if (subFolder === "") return path;
   try {
@@ -129,15 +129,15 @@ export async function folderWithin(path: string, subFolder: string): Promise<str
   }
 }
 
-/** Why a worktree is locked; null when it is not. */
+/** Why a worktree is locked; null if it is not. */
 export async function lockReason(gitDir: string): Promise<string | null> {
   const path = join(gitDir, "locked");
   const reason = await readPointer(path);
   if (reason !== null) return reason.trim().slice(0, 200);
-  return (await statsOf(path)) === null ? null : ""; // git goes by the name alone
+  return (await statsOf(path)) === null ? null : ""; // git checks only that the file exists
 }
 
-/** Removes a folder with all that is in it, also where a folder may not be written (a cache of modules, say). Follows no link. */
+/** Removes a folder with its content, including read-only folders such as module caches. Follows no link. */
 export async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true });
@@ -156,7 +156,7 @@ async function openFolders(root: string, name: string): Promise<void> {
   }
 }
 
-/** Removes a folder that is ours: the one that was made, or one that is empty. */
+/** Removes a folder if it is the one that was made, or empty. */
 export async function removeOwnFolder(path: string, made: string | null): Promise<void> {
   const present = await inodeOf(path);
   if (present === null) return;
@@ -164,7 +164,7 @@ export async function removeOwnFolder(path: string, made: string | null): Promis
   try {
     await rmdir(path);
   } catch (error) {
-    if (!isErrno(error, "ENOTEMPTY", "EEXIST", "ENOTDIR", "ENOENT")) throw error; // somebody else's: it stays
+    if (!isErrno(error, "ENOTEMPTY", "EEXIST", "ENOTDIR", "ENOENT")) throw error; // not ours: it stays
   }
 }
 
@@ -175,15 +175,15 @@ export async function removeGitDir({ commonDir, path, gitDir }: WorktreeRecord):
   await removeTree(known);
 }
 
-/** A repository's folders, held open: the folder rule allows paths, and one can be replaced by a link to another repository at any time. */
+/** Open handles of a repository's folders: the folder rule allows paths, which a link to another repository can replace at any time. */
 export interface HeldRepository {
-  /** The repository, by paths that lead to what was opened. */
+  /** The repository, with paths to the open handles. */
   readonly place: RepositoryPlace;
-  /** The folder that worktrees are made in, by such a path. */
+  /** The parent folder of worktrees, as such a path. */
   readonly parent: string;
   /** @throws PosternError `dir_not_allowed` when a path leads elsewhere by now */
   requireSame(): void;
-  /** What git says of those paths, with the repository's own. */
+  /** Replaces those paths in git's output with the repository's own. */
   named(text: string): string;
   close(): void;
 }

@@ -7,21 +7,21 @@ import type { AllowedDir, Caller, IsVisibleDir, ResolveAllowedDir } from "../wir
 import { worktreeError } from "./worktree-deps.ts";
 import type { Worktrees } from "./worktrees.ts";
 
-/** What the folder rule is asked: the scope that is needed, and who needs it. */
+/** A question to the folder rule: the required scope and the caller. */
 export interface FolderWish {
   readonly scope: FolderScope;
   readonly caller: Pick<Caller, "folders" | "allowed">;
 }
 
-/** The folder rule for a caller, whom it notes what it allows. */
+/** The folder rule for a caller; it records what it allows. */
 export interface FolderRule {
   /** @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` */
   resolveAllowedDir(dir: string, wish: FolderWish): Promise<AllowedDir>;
-  /** Whether sessions of this directory (which may be gone) may be seen. */
+  /** Whether sessions of this directory (which may be gone) are visible. */
   isVisibleDir(dir: string, wish: FolderWish): Promise<boolean>;
 }
 
-/** The folder rule in which a gateway-made worktree counts as its repository, also when it is gone and could be made anew. */
+/** The folder rule in which a gateway-made worktree counts as its repository, even if it is gone but can be recreated. */
 export function countWorktrees(
   worktrees: Worktrees,
   rule: { readonly resolveAllowedDir: ResolveAllowedDir; readonly isVisibleDir: IsVisibleDir },
@@ -56,7 +56,7 @@ export function countWorktrees(
     },
   };
 
-  /** As the repository's own folder is, or the nearest above it that the main checkout has. */
+  /** Decided by the repository's own folder, or the nearest parent that the main checkout has. */
   async function isTrusted(counted: string, wanted: Parameters<ResolveAllowedDir>[1]): Promise<boolean> {
     for (let dir = counted; ; dir = dirname(dir)) {
       try {
@@ -78,17 +78,17 @@ async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
-/** Where a session works, as people would say it. */
+/** A session's location, for display. */
 export interface SessionPlace {
-  /** Its directory; in a gateway-made worktree, also in one that is gone, the same one of the repository. */
+  /** Its directory; for a gateway-made worktree, even if it is gone, the corresponding one in the repository. */
   readonly dir: string;
-  /** The repository's main checkout; null when it lies in none that still stands. */
+  /** The repository's main checkout; null if it is in no existing repository. */
   readonly repository: string | null;
-  /** The root of the gateway-made worktree that it works in; null when it is in none. */
+  /** The root of its gateway-made worktree; null if it is in none. */
   readonly worktree: string | null;
 }
 
-/** @param dir a session's directory, a real path that need not exist any more */
+/** @param dir a session's directory, a real path that may no longer exist */
 export async function sessionPlaceOf(worktrees: Pick<Worktrees, "countedAs">, dir: string): Promise<SessionPlace> {
   const { dir: real, counted, place } = await worktrees.countedAs(dir);
   const repository = (await findRepository(counted))?.root ?? null;

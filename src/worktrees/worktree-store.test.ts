@@ -36,7 +36,7 @@ function worktree(differs: Partial<WorktreeRecord> = {}): WorktreeRecord {
 const options = { nodeId: "local", clock: systemClock };
 
 describeOnBothStores("the records of worktrees", (openStore) => {
-  test("one at a path, one for a session; the path is free again when the worktree is removed", async () => {
+  test("one worktree per path and per session; removing it frees the path", async () => {
     const store = createWorktreeStore((await openStore()).db, options);
     const first = worktree();
     expect(await store.insert(first)).toBe(true);
@@ -54,7 +54,7 @@ describeOnBothStores("the records of worktrees", (openStore) => {
     expect(await store.roots()).toEqual([{ path: "/srv/b", repository: "/srv/project" }]);
   });
 
-  test("a record is read as it was written, by the gateway that owns it", async () => {
+  test("a record is read as written, by the gateway that owns it", async () => {
     const { db } = await openStore();
     const store = createWorktreeStore(db, options);
     const record = worktree({ included: [".env", "\u00ff"] });
@@ -75,7 +75,7 @@ describeOnBothStores("the records of worktrees", (openStore) => {
     expect(await createWorktreeStore(db, { ...options, nodeId: "other" }).list()).toEqual([]);
   });
 
-  test("a worktree follows its session to the agent's own id, and to the session that the agent goes on with", async () => {
+  test("a worktree follows its session to the agent's own id, and to the session that the agent continues with", async () => {
     const { db } = await openStore();
     const store = createWorktreeStore(db, options);
     const sessions = createSessionStore(db, options);

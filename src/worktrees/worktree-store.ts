@@ -5,24 +5,24 @@ import type { Tables } from "../storage/schema.ts";
 import type { SessionSummary } from "../wire/coding.ts";
 
 /**
- * The life of a worktree. Each state is written down before what it names begins, so that the next start knows what a crash left:
+ * The states of a worktree. Each is recorded before its work starts, so that the next start knows what a crash left:
  * `creating` is undone, `recreating` goes back to `removed`, `closing` and `removing` are finished.
  */
 export type WorktreeState = Tables["worktrees"]["state"];
 
-/** What went with a worktree and is in no rescue. */
+/** What was removed with a worktree and is in no rescue. */
 export interface IgnoredLost {
   readonly count: number;
   readonly bytes: number;
   readonly first20: readonly string[];
 }
 
-/** A worktree that the gateway made for a session; paths are real ones. */
+/** A worktree that the gateway made for a session; paths are real paths. */
 export interface WorktreeRecord {
   readonly worktreeId: string;
   readonly sessionId: string;
   readonly state: WorktreeState;
-  /** The root that it stands beside: of the main checkout, or a bare repository. */
+  /** The root that it is next to: of the main checkout, or a bare repository. */
   readonly repository: string;
   readonly commonDir: string;
   readonly path: string;
@@ -32,7 +32,7 @@ export interface WorktreeRecord {
   readonly baseCommit: string;
   /** Its own git dir, inside `commonDir`; null until git has made it. */
   readonly gitDir: string | null;
-  /** Which folder it is, as `makeFolder` tells it. */
+  /** The folder's identity, from `makeFolder`. */
   readonly inode: string | null;
   /** Files that `.worktreeinclude` brought in, as {@link toName} writes them. */
   readonly included: readonly string[];
@@ -46,7 +46,7 @@ export interface WorktreeRecord {
   readonly createdAt: number;
 }
 
-/** What may change in a record. */
+/** The mutable fields of a record. */
 export type WorktreePatch = Partial<
   Pick<
     WorktreeRecord,
@@ -66,14 +66,14 @@ export type WorktreePatch = Partial<
 
 /** Worktrees by session and by place. */
 export interface WorktreeStore {
-  /** @returns false when the session has one already, or another stands at its path */
+  /** @returns false if the session already has one, or another is at its path */
   insert(record: WorktreeRecord): Promise<boolean>;
   /** @returns the record as it is now */
   update(record: WorktreeRecord, patch: WorktreePatch): Promise<WorktreeRecord>;
   delete(worktreeId: string): Promise<void>;
   find(worktreeId: string): Promise<WorktreeRecord | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
-  /** Those that are, hold or held `dir` (a real path); one that stands before one that is gone. */
+  /** Those that are, contain or contained `dir` (a real path); existing ones first. */
   holding(dir: string): Promise<readonly WorktreeRecord[]>;
   /** Of this gateway. */
   list(states?: readonly WorktreeState[]): Promise<readonly WorktreeRecord[]>;
@@ -192,7 +192,7 @@ function toRecord(row: Selectable<Tables["worktrees"]>): WorktreeRecord {
   };
 }
 
-/** A field that is absent stays undefined, which Kysely leaves as it is. */
+/** Absent fields stay undefined, so that Kysely does not update them. */
 function toColumns(patch: WorktreePatch) {
   return {
     state: patch.state,

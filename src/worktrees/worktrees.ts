@@ -24,7 +24,7 @@ import { type NewWorktree, type WorktreeDeps, type WorktreeStep, worktreeError }
 import { holdRepository, inodeOf, isSameFolder, removeTree } from "./worktree-files.ts";
 import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
 
-/** The worktrees that the gateway makes for sessions, and what becomes of them. */
+/** The worktrees that the gateway makes for sessions, from creation to removal. */
 export interface Worktrees {
   /**
    * Makes a worktree for a session that is about to start.
@@ -35,31 +35,31 @@ export interface Worktrees {
    *   | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `too_large` | `invalid_request`
    */
   make(wanted: NewWorktree, mayUse: (dir: string) => Promise<boolean>): Promise<string>;
-  /** Takes back the worktree of a session of which no process ever ran. */
+  /** Removes the worktree of a session of which no process ever ran. */
   takeBack(sessionId: string): Promise<void>;
   /**
-   * Makes the worktree of a session stand again before its agent is resumed; a session without one is left alone.
+   * Recreates a session's worktree if needed, before its agent is resumed. Does nothing for a session without one.
    * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `not_a_git_repository`
    */
   revive(sessionId: string): Promise<void>;
-  /** Rescues and removes; null for a session without a worktree. Never throws for what is in it: then it stays. */
+  /** Rescues and removes; null for a session without a worktree. Never throws because of its content: then it stays. */
   close(sessionId: string, options: { readonly discard: boolean }): Promise<ClosedWorktree | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
-  /** Refuses a directory in another session's worktree. @throws PosternError `session_busy` | `dir_not_found` when that one is removed */
+  /** Rejects a directory in another session's worktree. @throws PosternError `session_busy` | `dir_not_found` if that one is removed */
   requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
-  /** For the folder rule: a directory in a worktree, also in one that is gone, counts as the same one of its repository. */
+  /** For the folder rule: a directory in a worktree, even in one that is gone, counts as the corresponding one of its repository. */
   countedAs(dir: string): Promise<CountedDir>;
-  /** Every worktree there ever was, and the repository as which it counts. */
+  /** All present and past worktrees, each with the repository that it counts as. */
   worktreeRoots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;
-  /** The sessions that have a rescue, latest first. */
+  /** Sessions with a rescue, latest first. */
   rescued(): Promise<readonly WorktreeRecord[]>;
   /** @throws PosternError `rescue_not_found` */
   rescueOf(record: WorktreeRecord): Promise<Rescue>;
-  /** Puts a rescue into the worktree, which is made anew if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
+  /** Restores a rescue into the worktree, recreated if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
   restore(record: WorktreeRecord, options: RestoreOptions): Promise<readonly TreeName[]>;
-  /** Forgets a rescue for good. */
+  /** Deletes a rescue permanently. */
   drop(record: WorktreeRecord): Promise<void>;
-  /** At the start: finishes or undoes what a crash left. */
+  /** At startup, finishes or undoes what a crash left. */
   reconcile(sessionExists: (sessionId: string) => Promise<boolean>): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export interface CountedDir {
   readonly dir: string;
   /** What it counts as. */
   readonly counted: string;
-  /** `replaced` is a directory that somebody put where a worktree was. */
+  /** `replaced` is another directory in the place of a worktree. */
   readonly place: "elsewhere" | "standing" | "gone" | "replaced";
 }
 
@@ -80,9 +80,9 @@ export interface WorktreesOptions {
   readonly nodeId: string;
   /** The state folder. */
   readonly home: string;
-  /** Where git is looked for. */
+  /** The search path for git. */
   readonly pathVariable: string;
-  /** For tests: told after each step. */
+  /** For tests: called after each step. */
   readonly onStep?: (step: WorktreeStep) => Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     onStep: options.onStep ?? (() => Promise.resolve()),
   };
 
-  /** One change at a time in a repository, each with the record that the one before left; null once there is none. */
+  /** One change at a time in a repository, each with the latest record; null once there is none. */
   function change<T>(record: WorktreeRecord, task: (now: WorktreeRecord) => Promise<T>): Promise<T | null> {
     return lock.run(record.commonDir, async () => {
       const now = await store.find(record.worktreeId);
@@ -109,19 +109,19 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     });
   }
 
-  /** @returns the record of the worktree that stands now */
+  /** @returns the record of the worktree as it is now */
   async function revive(record: WorktreeRecord): Promise<WorktreeRecord> {
     const now = await finished(record);
     if (now.state === "removed") return remakeWorktree(deps, now);
     if (now.state !== "ready") throw unfinished(now);
     if ((await inodeOf(now.path)) !== null) return now;
-    // Somebody removed the directory: as if we had.
+    // The directory was removed by hand: treated as if we had removed it.
     await closeWorktree(deps, now, { discard: false });
     const gone = await store.find(now.worktreeId);
     return gone?.state === "removed" ? remakeWorktree(deps, gone) : now;
   }
 
-  /** A close that could not be ended is gone on with, and a making that could not be undone is undone. */
+  /** Completes an interrupted close, or undoes an incomplete creation. */
   async function finished(record: WorktreeRecord): Promise<WorktreeRecord> {
     const { state, closing } = record;
     if (state === "recreating") await undoRemaking(deps, record);
@@ -138,7 +138,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     throw worktreeError("rescue_not_found", `Session ${record.sessionId} has no backup commit.`);
   }
 
-  /** Of a session that did not come to be. What is in it all the same is kept, as at a close. */
+  /** For a session that failed to start. Any content is kept, as at a close. */
   async function withdraw(record: WorktreeRecord): Promise<void> {
     const { removed, rescue } = await closeWorktree(deps, record, { discard: false });
     const left = await store.find(record.worktreeId);
@@ -204,7 +204,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       const held = await store.holding(dir);
       const other = held.find((record) => record.state !== "removed" && record.sessionId !== sessionId);
       if (other === undefined) {
-        if (held.some((record) => record.sessionId === sessionId)) return; // made anew when it goes on
+        if (held.some((record) => record.sessionId === sessionId)) return; // recreated when it continues
         return requireThere(dir, held[0]);
       }
       throw worktreeError(
@@ -250,7 +250,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     },
 
     async reconcile(sessionExists) {
-      // Git of a gateway that was killed may still be at work on what is looked at now.
+      // Git processes of a killed gateway may still be changing the files checked here.
       await endGroup({ leader: null, marker: gitMarker }, { graceMs: 2_000, clock });
       await removeTree(scratchRoot);
       await mkdir(scratchRoot, { recursive: true, mode: 0o700 });
@@ -263,7 +263,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
   };
 }
 
-/** What git said is for the caller: it is their repository. @throws PosternError `worktree_failed` */
+/** The caller gets git's message, because it is their repository. @throws PosternError `worktree_failed` */
 async function orWorktreeError<T>(task: Promise<T>): Promise<T> {
   return task.catch((error: unknown) => {
     throw error instanceof GitError ? worktreeError("worktree_failed", `${error.message}.`, { cause: error }) : error;
@@ -278,7 +278,7 @@ async function requireThere(dir: string, gone: WorktreeRecord | undefined): Prom
   );
 }
 
-/** What is written into such a one would go with it, unrescued, when its removal is gone on with. */
+/** Files written into one would be removed without a rescue when its removal continues. */
 function unfinished({ path }: WorktreeRecord): Error {
   return worktreeError(
     "worktree_failed",
@@ -286,7 +286,7 @@ function unfinished({ path }: WorktreeRecord): Error {
   );
 }
 
-/** Links resolved; what is not there is taken by its name. */
+/** Resolves links; keeps the names of missing parts. */
 async function realPath(path: string): Promise<string> {
   try {
     return await realpath(path);
