@@ -6,7 +6,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { type CompleteRule, completePath } from "./complete-path.ts";
 import type { RegisteredFolder } from "./real-path.ts";
 
-/** A tree, and completion in it; the root stands before every path. */
+/** A tree with completion in it; paths are relative to its root. */
 async function setUp(folders: Readonly<Record<string, readonly RegisteredFolder["scopes"][number][]>> = {}) {
   const root = await makeTempFolder();
   const dirs = ["code/app/.git", "code/api", "code/.config", "code/other/deep", "home/.postern/run", "elsewhere"];
@@ -25,7 +25,7 @@ async function setUp(folders: Readonly<Record<string, readonly RegisteredFolder[
   return { root, places, owner, complete };
 }
 
-test("directories that begin so are told, sorted, with links to directories and without files", async () => {
+test("lists matching directories, sorted, with links to directories and without files", async () => {
   const { complete } = await setUp();
   expect(await complete("/code/")).toEqual(["/code/api", "/code/app (repository)", "/code/away", "/code/other"]);
   expect(await complete("/code/ap")).toEqual(["/code/api", "/code/app (repository)"]);
@@ -35,13 +35,13 @@ test("directories that begin so are told, sorted, with links to directories and 
   expect(await complete("/code/a file/")).toEqual([]);
 });
 
-test("hidden ones are told only to who begins with a dot", async () => {
+test("lists hidden directories only if the typed name starts with a dot", async () => {
   const { complete } = await setUp();
   expect(await complete("/code/.")).toEqual(["/code/.config"]);
   expect(await complete("/code/app/.g")).toEqual(["/code/app/.git"]);
 });
 
-test("a tilde is the home of the owner, and Postern's own folder is never told", async () => {
+test("a tilde is the owner's home, and Postern's own folder is never listed", async () => {
   const { complete, root, places, owner } = await setUp();
   expect(await complete("~")).toEqual(["/home"]);
   expect(await complete("~/.")).toEqual([]);
@@ -51,7 +51,7 @@ test("a tilde is the home of the owner, and Postern's own folder is never told",
   expect(await errorCode(completePath(`${root}/\0`, places, owner))).toBe("invalid_request");
 });
 
-test("where folders are registered only these, what is in them and what leads to them is told", async () => {
+test("with registered folders, lists only these, their content and the path to them", async () => {
   const { complete } = await setUp({ "code/app": ["coding"], "code/other": ["files"], elsewhere: ["exec"] });
   expect(await complete("/")).toEqual(["/code/app (repository)", "/code/other"]);
   expect(await complete("/code/o")).toEqual(["/code/other"]);
@@ -60,20 +60,20 @@ test("where folders are registered only these, what is in them and what leads to
   expect(await complete("/elsew")).toEqual([]);
 });
 
-test("a link out of a registered folder leads nowhere", async () => {
+test("does not follow a link out of a registered folder", async () => {
   const { complete } = await setUp({ code: ["coding"] });
   expect(await complete("/code/")).toEqual(["/code/api", "/code/app (repository)", "/code/other"]);
   expect(await complete("/code/away/")).toEqual([]);
 });
 
-test("who is no owner, or is limited to some folders, sees no more than these", async () => {
+test("a non-owner or a caller limited to some folders sees only those", async () => {
   const { complete } = await setUp();
   expect(await complete("/code/", { anywhere: false })).toEqual([]);
   expect(await complete("/code/", { anywhere: false, within: ["code/other"] })).toEqual(["/code/other"]);
   expect(await complete("/", { anywhere: false, within: ["code/other"] })).toEqual(["/code/other"]);
 });
 
-test("at most 100 are told, and that there are more", async () => {
+test("lists at most 100 and reports that there are more", async () => {
   const { root, places, owner } = await setUp();
   for (let number = 0; number < 101; number += 1) await mkdir(join(root, "elsewhere", String(1_000 + number)));
   const all = await completePath(join(root, "elsewhere/"), places, owner);

@@ -4,27 +4,27 @@ import { isErrno, PosternError } from "../core/errors.ts";
 import type { CompletedPaths } from "../wire/changes.ts";
 import { holds, isAllowed, type RegisteredFolder, resolvePath } from "./real-path.ts";
 
-/** Who wants a path completed. */
+/** The caller of a path completion. */
 export interface CompleteRule {
-  /** Folders (real paths) that the caller is limited to; null is no limit. */
+  /** Folders (real paths) that the caller is limited to; null for no limit. */
   readonly within: readonly string[] | null;
-  /** Whether the caller may look anywhere while no folder is registered: the owner may. */
+  /** Whether the caller can list any directory while no folder is registered: only the owner can. */
   readonly anywhere: boolean;
-  /** What `~` stands for; null where it stands for nothing. */
+  /** The directory for `~`; null if it has no meaning. */
   readonly userHome: string | null;
 }
 
 const maxShown = 100;
-/** A directory with more entries than that is not read to its end. */
+/** Larger directories are not read to the end. */
 const maxEntries = 20_000;
 const looksAtOnce = 32;
 const missing = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EPERM"] as const;
 
 /**
- * Directories that begin with `typed`, an absolute path, among those in which the caller may use files or agents: registered folders on
- * the way as a whole, and what lies in them. Hidden ones only when the last component begins with a dot; never Postern's own.
+ * Directories that start with `typed`, an absolute path, among those in which the caller can use files or agents: registered folders on
+ * the way as a whole, and their content. Hidden ones only if the last component starts with a dot; never Postern's own.
  * @param places `home` is Postern's own state folder
- * @throws PosternError `invalid_request` for what is no absolute path
+ * @throws PosternError `invalid_request` if the path is not absolute
  */
 export async function completePath(
   typed: string,
@@ -38,7 +38,7 @@ export async function completePath(
   const home = (await resolvePath(places.home)).path;
   const mayUse = (real: string): boolean => !holds(home, real) && isUsable(real, places.folders, rule);
   const inParent = await childrenOf(parent, begin);
-  // Where the caller may be at all, and what lies between here and there may not be looked into.
+  // Offers the caller's folders as a whole, because the directories on the way to them cannot be listed.
   const roots = rootsOf(places.folders, rule).filter((root) => root.startsWith(path));
   const candidates = [...new Set([...inParent.names.map((name) => join(parent, name)), ...roots])].toSorted();
   const usable: string[] = [];
@@ -68,7 +68,7 @@ function rootsOf(folders: readonly RegisteredFolder[], { within }: CompleteRule)
   return [...folders.map(({ path }) => path), ...(within ?? [])];
 }
 
-/** Directories, and links that may lead to one, whose names begin so. */
+/** Directories, and links that may lead to one, whose names start with this. */
 async function childrenOf(
   parent: string,
   begin: string,
@@ -81,7 +81,7 @@ async function childrenOf(
       if (seen > maxEntries) return { names, truncated: true };
       const { name } = entry;
       const hidden = name.startsWith(".") && !begin.startsWith(".");
-      // A name that is no UTF-8 comes with this character, and could not be asked for.
+      // A name that is not UTF-8 contains this character, and a request cannot contain it.
       if (!name.startsWith(begin) || hidden || name.includes("\ufffd")) continue;
       if (entry.isDirectory() || entry.isSymbolicLink()) names.push(name);
     }

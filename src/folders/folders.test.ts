@@ -27,7 +27,7 @@ async function setUp(openStore: OpenTestStore) {
 }
 
 describeOnBothStores("folders", (openStore) => {
-  test("are registered by their real path, listed in order, given other scopes, and removed", async () => {
+  test("are registered by their real path, listed in order, updated with other scopes, and removed", async () => {
     const { folders, at } = await setUp(openStore);
     await symlink(at("repos/app"), at("link"));
     const app = await folders.add(at("link"), ["exec", "coding", "coding"]);
@@ -62,7 +62,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await folders.list()).toEqual([]);
   });
 
-  test("let any directory through while there are none, save Postern's own and what holds it", async () => {
+  test("allow any directory while there are none, except Postern's own and its parents", async () => {
     const { folders, root, at, codeOf } = await setUp(openStore);
     expect(await folders.resolveAllowedDir(at("other"), coding)).toEqual({ dir: at("other"), trusted: true });
     expect(await folders.resolveAllowedDir(at("other"), { ...coding, ownRequest: false })).toEqual({
@@ -81,7 +81,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await codeOf(at("way-in/run"))).toBe("dir_not_allowed");
   });
 
-  test("refuse a path that is relative or holds a NUL", async () => {
+  test("reject a path that is relative or contains a NUL", async () => {
     const { codeOf, at } = await setUp(openStore);
     expect(await codeOf("repos/app")).toBe("invalid_request");
     expect(await codeOf("")).toBe("invalid_request");
@@ -89,7 +89,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await codeOf(`${at("other")}\0/x`)).toBe("invalid_request");
   });
 
-  test("compare by component, and the innermost one decides", async () => {
+  test("are compared by component, and the innermost one decides", async () => {
     const { folders, at, codeOf } = await setUp(openStore);
     await folders.add(at("repos/app"), ["coding"]);
     expect(await codeOf(at("repos/app"))).toBe(at("repos/app"));
@@ -105,7 +105,7 @@ describeOnBothStores("folders", (openStore) => {
     expect((await folders.resolveAllowedDir(at("repos/secret"), { scope: "files", within: null })).trusted).toBe(false);
   });
 
-  test("let nobody out by a symlink or `..`", async () => {
+  test("cannot be escaped by a symlink or `..`", async () => {
     const { folders, at, codeOf } = await setUp(openStore);
     await folders.add(at("repos/app"), ["coding"]);
     await symlink(at("other"), at("repos/app/out"));
@@ -114,13 +114,13 @@ describeOnBothStores("folders", (openStore) => {
     expect(await codeOf(at("repos/app/out"))).toBe("dir_not_allowed");
     expect(await codeOf(at("repos/app/relative-out"))).toBe("dir_not_allowed");
     expect(await codeOf(`${at("repos/app")}/../../other`)).toBe("dir_not_allowed");
-    // The kernel goes up from where the link leads: this is the folder above `other`, not `repos/app`.
+    // The kernel goes up from the link's target: this is the folder above `other`, not `repos/app`.
     expect(await codeOf(`${at("repos/app")}/out/../other`)).toBe("dir_not_allowed");
     expect(await codeOf(at("other/in"))).toBe(at("repos/app/src"));
     expect(await codeOf(`${at("other/in")}/..`)).toBe(at("repos/app"));
   });
 
-  test("answer alike for what exists outside and what does not", async () => {
+  test("give the same answer for existing and missing paths outside", async () => {
     const { folders, at } = await setUp(openStore);
     await folders.add(at("repos/app"), ["coding"]);
     await symlink(at("other/missing"), at("repos/app/dangling"));
@@ -134,7 +134,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await answer(at("repos/app/missing"))).toContain("Directory not found");
   });
 
-  test("hold a limited caller in its own folders, with and without registered ones", async () => {
+  test("confine a limited caller to its own folders, with and without registered ones", async () => {
     const { folders, at, codeOf } = await setUp(openStore);
     const limited = { scope: "coding", within: [at("repos/app")] } as const;
     expect(await codeOf(at("repos/app/src"), limited)).toBe(at("repos/app/src"));
@@ -146,7 +146,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await codeOf(at("repos/app"), { scope: "coding", within: [] })).toBe("dir_not_allowed");
   });
 
-  test("show sessions of a directory that is gone by where it was", async () => {
+  test("show sessions of a deleted directory by its former path", async () => {
     const { folders, at } = await setUp(openStore);
     expect(await folders.isVisible(at("gone"), coding)).toBe(true);
     await folders.add(at("repos/app"), ["coding"]);
@@ -160,7 +160,7 @@ describeOnBothStores("folders", (openStore) => {
     expect(await folders.isVisible(at("repos/app"), coding)).toBe(true);
   });
 
-  test("that another process registers or removes count from the next call on", async () => {
+  test("registered or removed by another process take effect with the next call", async () => {
     const { db, root, at, codeOf } = await setUp(openStore);
     const elsewhere = createFolders({ db, clock: systemClock, home: join(root, "home") });
     expect(await codeOf(at("other"))).toBe(at("other"));
@@ -170,10 +170,10 @@ describeOnBothStores("folders", (openStore) => {
     expect(await codeOf(at("other"))).toBe(at("other"));
   });
 
-  test("are not found when this process cannot enter them", async () => {
+  test("are not found if this process cannot enter them", async () => {
     const { at, codeOf } = await setUp(openStore);
     await mkdir(at("closed"), { mode: 0o000 });
-    const asRoot = process.getuid?.() === 0; // root enters everywhere
+    const asRoot = process.getuid?.() === 0; // root can enter any folder
     expect(await codeOf(at("closed"))).toBe(asRoot ? at("closed") : "dir_not_found");
   });
 });

@@ -16,43 +16,43 @@ export type { Rule } from "./real-path.ts";
 /** Codes that folders throw. */
 export type FoldersErrorCode = "invalid_request" | "dir_not_allowed" | "dir_not_found" | "folder_not_found";
 
-/** Each takes a thread of the file system for a moment. */
+/** Each briefly occupies a file system thread. */
 const resolvedAtOnce = 64;
 
-/** A directory that the rule lets through. */
+/** A directory that the rule allows. */
 export interface AllowedDir {
   /** Its real path. */
   readonly dir: string;
-  /** Whether the owner trusts what lies in it: registered with `coding`, or named by the owner while nothing is registered. */
+  /** Whether the owner trusts its content: registered with `coding`, or named by the owner while nothing is registered. */
   readonly trusted: boolean;
 }
 
-/** The registered folders and the rule that they make. Read from the store at every call, so that a change is at once in effect. */
+/** The registered folders and the folder rule. Read from the store at every call, so that a change takes effect immediately. */
 export interface Folders {
   /**
-   * Registers an existing directory by its real path, or gives it other scopes.
-   * @throws PosternError `invalid_request` | `dir_not_found` | `dir_not_allowed` (it is, holds or lies in Postern's own folder)
+   * Registers an existing directory by its real path, or changes its scopes.
+   * @throws PosternError `invalid_request` | `dir_not_found` | `dir_not_allowed` (it is, contains or is in Postern's own folder)
    */
   add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
   list(): Promise<readonly Folder[]>;
-  /** By its path as listed, or one that leads there. @throws PosternError `invalid_request` | `folder_not_found` */
+  /** By its path as listed, or another path to it. @throws PosternError `invalid_request` | `folder_not_found` */
   remove(path: string): Promise<Folder>;
   /**
-   * The rule. What lies outside is refused alike whether it exists or not.
+   * The rule. Paths outside are rejected in the same way whether they exist or not.
    *
    * @param rule `ownRequest` is false for a request that is not the owner's own; it is never trusted while nothing is registered
    * @throws PosternError `invalid_request` (not absolute) | `dir_not_allowed` | `dir_not_found`
    */
   resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
-  /** Whether sessions of this directory may be seen; it may be gone. Never throws for what `dir` is. */
+  /** Whether sessions of this directory, which may be gone, are visible. Never throws because of `dir`. */
   isVisible(dir: string, rule: Rule): Promise<boolean>;
-  /** Directories that begin with a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
+  /** Completes a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
   complete(path: string, rule: CompleteRule): Promise<CompletedPaths>;
-  /** Those of many directories that may be seen, by the rule as it is now. */
+  /** The visible ones of many directories, by the current rule. */
   visibleAmong(dirs: readonly string[], rule: Rule): Promise<ReadonlySet<string>>;
 }
 
-/** @param deps `home` is Postern's own state folder, which no agent may work in */
+/** @param deps `home` is Postern's own state folder, in which no agent can work */
 export function createFolders(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
@@ -156,18 +156,18 @@ async function isDirectory(path: string): Promise<boolean> {
     await access(path, constants.X_OK);
     return (await stat(path)).isDirectory();
   } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false; // went away since
+    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES")) return false; // removed since
     throw error;
   }
 }
 
-/** SQL of registered folders. */
+/** SQL for registered folders. */
 interface FolderStore {
   /** In the order of their paths. */
   list(): Promise<readonly Folder[]>;
-  /** A folder that is there gets these scopes. */
+  /** Updates the scopes of an existing folder. */
   put(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
-  /** @returns null when there was none */
+  /** @returns null if there was none */
   remove(path: string): Promise<Folder | null>;
 }
 

@@ -9,15 +9,15 @@ export interface RegisteredFolder {
   readonly scopes: readonly FolderScope[];
 }
 
-/** What is asked of the rule: the scope that is needed, and the folders that the caller's token is limited to (null: none). */
+/** The input of the rule: the required scope, and the folders that the caller's token is limited to (null: no limit). */
 export interface Rule {
   readonly scope: FolderScope;
   readonly within: readonly string[] | null;
 }
 
 /**
- * The seed's folder scope rule, on real paths. With no folder registered any directory will do; else the innermost folder that
- * holds it decides. A limited caller stays within its own folders besides.
+ * The seed's folder scope rule, on real paths. With no folder registered, any directory is allowed; else the innermost folder that
+ * contains it decides. A limited caller is also confined to its own folders.
  *
  * @see the seed, "Folder scope rule"
  */
@@ -35,20 +35,20 @@ export function innermost(folders: readonly RegisteredFolder[], dir: string): Re
   return found;
 }
 
-/** Whether `dir` is `folder` or lies in it, by component: `/a/bc` does not lie in `/a/b`. */
+/** Whether `dir` is `folder` or is in it, by component: `/a/bc` is not in `/a/b`. */
 export function holds(folder: string, dir: string): boolean {
   return dir === folder || dir.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
-/** Links that are followed in one path; the kernel's own bound. */
+/** Maximum links followed in one path; the same as the kernel's. */
 const maxLinks = 40;
 
-/** Why a path, or the rest of it, is not there for us. */
+/** Errors that make a path, or the rest of it, count as missing. */
 const missing = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG"] as const;
 
 /**
- * Where an absolute path leads: symlinks and `..` resolved as the kernel does, one component after the other. What does not exist
- * is taken by its name, a link to nothing by its target; it ends where it takes more links than the kernel follows.
+ * The target of an absolute path: resolves symlinks and `..` as the kernel does, one component at a time. Missing parts
+ * keep their name, dangling links resolve to their target; stops after more links than the kernel follows.
  */
 export async function resolvePath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
   const existing = await realPathOf(path);
@@ -84,7 +84,7 @@ async function followLinks(path: string): Promise<string> {
   return real;
 }
 
-/** On a disk that ignores case, the names as they are stored. */
+/** On a case-insensitive disk, the names as stored. */
 async function inRealCase(path: string): Promise<string> {
   for (let prefix = path; prefix !== "/"; prefix = dirname(prefix)) {
     const real = await realPathOf(prefix);
@@ -101,7 +101,7 @@ async function linkTarget(path: string): Promise<string | null> {
   try {
     return await readlink(path);
   } catch (error) {
-    if (isErrno(error, "EINVAL", ...missing)) return null; // no link
+    if (isErrno(error, "EINVAL", ...missing)) return null; // not a link
     throw error;
   }
 }

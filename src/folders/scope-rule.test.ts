@@ -10,7 +10,7 @@ import { type FolderScope, folderScopes } from "../wire/access.ts";
 import { createFolders } from "./index.ts";
 import { resolvePath } from "./real-path.ts";
 
-/** A tree with every trap: links in and out, relative and absolute, to links, to nothing, in a circle, and names with a common start. */
+/** A tree with every trap: links in and out, relative, absolute, nested, dangling and circular, and names with a common prefix. */
 const dirs = ["home", "home/run", "a", "a/b", "a/b/c", "a/bc", "a/b/c/d", "e", "e/f"];
 const links: Readonly<Record<string, string>> = {
   "a/out": "ROOT/e",
@@ -29,10 +29,10 @@ const linkNames = Object.keys(links).map((path) => path.split("/").at(-1) ?? "")
 
 type Outcome = { readonly dir: string } | { readonly code: string };
 
-/** The rule as the seed says it, over the tree above as data: slow, recursive, and with nothing in common with the code. */
+/** The rule as specified by the seed, over the tree above as data: slow, recursive, and independent of the implementation. */
 function modelOf(root: string) {
   const directories = new Set(["", ...dirs]);
-  // `lost`: in a circle of links. The path ends there.
+  // `lost`: in a cycle of links. The path ends there.
   const resolve = (path: string, depth = 0): { path: string; exists: boolean; lost: boolean } => {
     if (depth > 50) return { path, exists: false, lost: true };
     if (path === "") return { path: "", exists: true, lost: false };
@@ -68,7 +68,7 @@ function modelOf(root: string) {
   return { decide, resolve };
 }
 
-/** A place of the tree, real or by a link, and a few steps from there. */
+/** A place in the tree, real or through a link, and a few steps from there. */
 const pathArbitrary = fc
   .tuple(
     fc.constantFrom("", ...dirs, ...Object.keys(links)),
@@ -78,20 +78,20 @@ const pathArbitrary = fc
 const registrable = dirs.filter((dir) => !dir.startsWith("home"));
 
 async function makeTree(): Promise<string> {
-  // Deep enough that no path of the test climbs out.
+  // Deep enough that no test path climbs out.
   const root = join(await makeTempFolder(), "1/2/3/4/5/6/7/8");
   for (const dir of dirs) await mkdir(join(root, dir), { recursive: true });
   for (const [path, target] of Object.entries(links)) await symlink(target.replace("ROOT", root), join(root, path));
   return root;
 }
 
-/** Whether the model can follow: at no point above the root. */
+/** Whether the model supports the path: it never goes above the root. */
 function staysInside(path: string, resolve: (path: string) => { path: string }): boolean {
   const parts = path.split("/");
   return parts.every((part, at) => part !== ".." || resolve(parts.slice(0, at).join("/")).path !== "");
 }
 
-test("the rule decides as the naive model does, for any folders and any path", async () => {
+test("the rule agrees with the naive model, for any folders and any path", async () => {
   const root = await makeTree();
   const { db } = await openSqliteTestStore();
   const folders = createFolders({ db, clock: systemClock, home: join(root, "home") });
@@ -135,13 +135,13 @@ test("the rule decides as the naive model does, for any folders and any path", a
       ]),
     },
   );
-  // The generator has to reach every outcome, or the property says little.
+  // The generator must reach every outcome, or the property proves little.
   for (const kind of ["allowed", "dir_not_allowed", "dir_not_found"]) {
     expect(outcomes.get(kind) ?? 0, kind).toBeGreaterThan(50);
   }
 });
 
-test("a path that exists resolves as the kernel says", async () => {
+test("an existing path resolves as in the kernel", async () => {
   const root = await makeTree();
   await fc.assert(
     fc.asyncProperty(pathArbitrary, async (path) => {
