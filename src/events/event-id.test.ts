@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createEventIds, firstIdAt, isEventId, originId } from "./event-id.ts";
 
-test("ids have their form and each is larger than the one before, in the same millisecond and when the clock goes back", () => {
+test("ids are valid and increase, within a millisecond and when the clock goes back", () => {
   const next = createEventIds(originId);
   const times = [1_763_700_000_000, 1_763_700_000_000, 1_763_700_000_001, 1_763_600_000_000, 1_763_700_000_001, 5];
   const ids = times.map((at) => next(at));
@@ -10,7 +10,7 @@ test("ids have their form and each is larger than the one before, in the same mi
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("ids are larger than the newest of an earlier run, though its clock was ahead", () => {
+test("ids are larger than the newest of an earlier run, even if its clock was ahead", () => {
   const ahead = createEventIds(originId)(1_900_000_000_000);
   const next = createEventIds(ahead);
   const first = next(1_763_700_000_000);
@@ -18,12 +18,12 @@ test("ids are larger than the newest of an earlier run, though its clock was ahe
   expect(next(1_763_700_000_000) > first).toBe(true);
 });
 
-test("an id carries over into its time when its last digits are all at their end", () => {
+test("an id carries into its time when its random digits overflow", () => {
   const next = createEventIds(`${"0".repeat(9)}1${"Z".repeat(16)}`);
   expect(next(0)).toBe(`${"0".repeat(9)}2${"0".repeat(16)}`);
 });
 
-test("two stores that begin at the same time make different ids", () => {
+test("two stores that start at the same time make different ids", () => {
   expect(createEventIds(originId)(1_000)).not.toBe(createEventIds(originId)(1_000));
 });
 

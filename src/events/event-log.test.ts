@@ -102,11 +102,11 @@ describeOnBothStores("the event log", (openStore) => {
     expect(await events.memoOf("s")).toBe("last");
   });
 
-  test("keeps the newest only, and knows which readers have lost nothing", async () => {
+  test("keeps only the newest events, and knows which readers missed none", async () => {
     const { events, open } = await setUp(openStore, { maxEvents: 3, maxAgeMs: 1_000_000_000 });
     publish(events, 5);
     await events.flush();
-    publish(events, 501); // what was written is counted before old ones are removed
+    publish(events, 501); // old events are removed only after written ones are counted
     await events.flush();
     const again = await open();
     const kept = await again.after(originId, 10_000);
@@ -130,7 +130,7 @@ describeOnBothStores("the event log", (openStore) => {
     expect(await (await open()).after(originId, 10)).toHaveLength(1);
   });
 
-  test("a reader that has seen nothing is covered while nothing was removed", async () => {
+  test("a reader without a position misses nothing while no event was removed", async () => {
     const { events, open } = await setUp(openStore);
     expect(await events.covers(originId)).toBe(true);
     publish(events, 2);

@@ -56,7 +56,7 @@ const defaultLimits: EventLimits = { maxEvents: 10_000, maxAgeMs: 7 * 86_400_000
 /** A write blocks the process on SQLite, so it waits until the call that caused it was answered. */
 const writeDelayMs = 50;
 const retryDelayMs = 1_000;
-/** While the store cannot be written. Beyond this the oldest are dropped and a log line says so. */
+/** For times when the store cannot be written. Beyond this, the oldest events are dropped and logged. */
 const maxWaiting = 10_000;
 const maxRecent = 1_000;
 const pruneEvery = 500;

@@ -49,7 +49,7 @@ function idOf(message: StreamMessage | undefined): string {
   return message.kind === "event" ? message.event.id : message.reset.id;
 }
 
-test("a reader takes thousands of events at its own pace, each once and in order", async () => {
+test("a reader gets thousands of events at its own pace, each once and in order", async () => {
   const { publish, stream } = await setUp(10_000);
   const reader = stream(null);
   expect(await take(reader, 1)).toMatchObject([{ kind: "position" }]);
@@ -65,8 +65,8 @@ test("a reader too slow for its events gets a reset, and continues with what is 
   await take(reader, 1);
   await publish(3);
   const [first] = await take(reader, 1);
-  await publish(2_000); // more than is remembered, and than is kept
-  await take(reader, 2); // of the page that it was reading
+  await publish(2_000); // more than memory and the store keep
+  await take(reader, 2); // from the page being read
   const [reset] = await take(reader, 1);
   expect(reset).toMatchObject({ kind: "reset" });
   expect(idOf(reset)).toBe(log.newest);

@@ -30,7 +30,7 @@ async function setUp(store: TestStore, keyPath: string) {
 }
 
 describeOnBothStores("the secret of a webhook", (openStore) => {
-  test("is sealed in the store, and signs all the same", async () => {
+  test("is sealed in the store, and still signs", async () => {
     const { events, owner, stored } = await setUp(await openStore(), join(await makeTempFolder(), "key"));
     const receiver = await startWebhookReceiver();
     const { webhookId, secret } = await events.webhooks.add(owner, { url: receiver.url });
@@ -39,7 +39,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
     expect(JSON.stringify(await stored())).not.toContain(secret.slice("whsec_".length));
   });
 
-  test("that a store of before holds as it is, is sealed when it is first read", async () => {
+  test("of an older store is sealed when first read", async () => {
     const store = await openStore();
     const keyPath = join(await makeTempFolder(), "key");
     const { events, owner, stored } = await setUp(store, keyPath);
@@ -84,7 +84,7 @@ describeOnBothStores("the secret of a webhook", (openStore) => {
   });
 });
 
-test("the files of a store of before hold no secret of a webhook when they were sealed", async () => {
+test("an older store's files contain no webhook secret once sealed", async () => {
   const store = await openSqliteTestStore();
   const { events, owner } = await setUp(store, join(await makeTempFolder(), "key"));
   const ids = Array.from({ length: 20 }, (_, at) => `webhook ${at}`);

@@ -14,7 +14,7 @@ import { createEvents } from "./index.ts";
 const hourMs = 3_600_000;
 const patient = { timeout: 10_000 };
 
-/** Real requests to a real receiver; only the pauses between them are the fake clock's. */
+/** Real requests to a real receiver; only the pauses between them use the fake clock. */
 async function setUp(openStore: OpenTestStore, { visible = (_dir: string): boolean => true } = {}) {
   const { db } = await openStore();
   const clock = createFakeClock();
@@ -49,7 +49,7 @@ function receivedSessions({ receiver }: Pick<SetUp, "receiver">): readonly strin
   return receiver.requests.map(({ body }): string => JSON.parse(body).sessionId);
 }
 
-/** Turns the clock to the next attempt and waits until it has been made. */
+/** Advances the clock to the next attempt and waits for it. */
 async function nextAttempt({ clock, receiver }: Pick<SetUp, "clock" | "receiver">): Promise<void> {
   const before = receiver.requests.length;
   await expect.poll(() => clock.nextAt, patient).not.toBeNull();
@@ -93,7 +93,7 @@ describeOnBothStores("a webhook", (openStore) => {
     }
   });
 
-  test("gives an event up after its last attempt, in about a day, and sends it again on demand", async () => {
+  test("gives up an event after its last attempt, about a day later, and sends it again on demand", async () => {
     const all = await setUp(openStore);
     const { clock, receiver, deliveries, events, owner, added } = all;
     receiver.answer = () => ({ status: 500 });
@@ -114,7 +114,7 @@ describeOnBothStores("a webhook", (openStore) => {
     expect(await events.webhooks.list(owner)).toMatchObject([{ waiting: 0, dead: 0 }]);
   });
 
-  test("that always refuses one event gets the later ones all the same, after a while", async () => {
+  test("that always rejects one event still gets the later ones, after a while", async () => {
     const all = await setUp(openStore);
     const { receiver } = all;
     receiver.answer = ({ body }) => ({ status: JSON.parse(body).sessionId === "bad" ? 400 : 204 });
@@ -127,7 +127,7 @@ describeOnBothStores("a webhook", (openStore) => {
     await expect.poll(() => receivedSessions(all), patient).toContain("good");
   });
 
-  test("may ask for a pause, though not for days", async () => {
+  test("can ask for a pause, but not for days", async () => {
     const all = await setUp(openStore);
     const { clock, receiver } = all;
     const asked = ["60", "86400"];
@@ -142,7 +142,7 @@ describeOnBothStores("a webhook", (openStore) => {
     expect(times.slice(1).map((time, index) => time - (times[index] ?? 0))).toEqual([60_000, hourMs]);
   });
 
-  test("that answers 410 is disabled, what waits is given up, and a retry enables it again", async () => {
+  test("that answers 410 is disabled, its waiting events are given up, and a retry enables it again", async () => {
     const all = await setUp(openStore);
     const { receiver, events, owner, added, deliveries } = all;
     receiver.answer = () => ({ status: 410 });
@@ -159,7 +159,7 @@ describeOnBothStores("a webhook", (openStore) => {
     expect(await events.webhooks.list(owner)).toMatchObject([{ disabledAt: null }]);
   });
 
-  test("gets what waited when the gateway stopped from the next one, with the same id", async () => {
+  test("gets events that were waiting at a stop after the next start, with the same id", async () => {
     const all = await setUp(openStore);
     const { receiver, events, open } = all;
     receiver.answer = (_request, before) => (before === 0 ? null : { status: 204 }); // the first answer never comes
@@ -173,7 +173,7 @@ describeOnBothStores("a webhook", (openStore) => {
     await again.close();
   });
 
-  test("whose receiver never answers delays no other", async () => {
+  test("whose receiver never answers does not delay others", async () => {
     const all = await setUp(openStore);
     const { receiver, events, owner } = all;
     receiver.answer = () => null;
@@ -185,7 +185,7 @@ describeOnBothStores("a webhook", (openStore) => {
     await events.close();
   });
 
-  test("gets only the kinds that it asked for, and only sessions that it may see, now and when they are sent", async () => {
+  test("gets only the requested kinds, and only sessions visible to it, now and at the time of sending", async () => {
     const hidden = new Set(["/secret"]);
     const all = await setUp(openStore, { visible: (dir) => !hidden.has(dir) });
     const { events, owner, receiver, clock } = all;
@@ -210,7 +210,7 @@ describeOnBothStores("a webhook", (openStore) => {
     await expect.poll(() => only.requests.map(({ body }) => JSON.parse(body).sessionId), patient).toEqual(["closed"]);
   });
 
-  test("that is removed gets nothing more, and is invisible to other accounts", async () => {
+  test("gets nothing after its removal, and is invisible to other accounts", async () => {
     const all = await setUp(openStore);
     const { events, owner, added, receiver } = all;
     const stranger = { accountId: "stranger", folders: null };
@@ -224,7 +224,7 @@ describeOnBothStores("a webhook", (openStore) => {
     expect(receiver.requests).toEqual([]);
   });
 
-  test("can be tried, and the answer says what came of it", async () => {
+  test("can be tested, and the response has the result", async () => {
     const { events, owner, added, receiver } = await setUp(openStore);
     receiver.answer = (_request, before) => ({ status: before === 0 ? 200 : 404 });
     expect(await events.webhooks.test(owner, added.webhookId)).toMatchObject({ ok: true, status: 200, error: null });
