@@ -30,7 +30,7 @@ test("a session is only for the caller that opened it", async () => {
   expect((await mine.call(3, "echo", { text: "x" })).status).toBe(404);
 });
 
-test("an answer whose stream was cut is there for the client that comes back", async () => {
+test("an answer whose stream was cut is available when the client reconnects", async () => {
   const slow = slowTool();
   const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool], limits: { abandonMs: 300 } });
   const bearer = await token("coding:read");
@@ -45,7 +45,7 @@ test("an answer whose stream was cut is there for the client that comes back", a
   const stranger = createRawMcpClient(mcpUrl, bearer);
   await stranger.initialize();
   expect((await stranger.get({ "last-event-id": call.lastEventId ?? "" })).status).toBe(400);
-  await new Promise((resolve) => setTimeout(resolve, 400)); // longer than it would go on alone
+  await new Promise((resolve) => setTimeout(resolve, 400)); // longer than it continues without a client
   expect(slow.signals[0]?.aborted).toBe(false);
   slow.finish();
   await expect.poll(() => back.messages, patient).toMatchObject([{ id: 1, ...said("done") }]);
@@ -105,7 +105,7 @@ test("a revoked token ends its streams, its session and its calls within five se
   expect((await client.get()).status).toBe(401);
 });
 
-test("a call ends with the caller's right to its folder, and so does the way back to its answer", async () => {
+test("a call ends when the caller loses its folder, and its answer can no longer be resumed", async () => {
   const clock = createFakeClock();
   const slow = slowTool();
   const { mcpUrl, token, folders, work } = await startMcpServer({ tools: [slow.tool], clock });
@@ -137,7 +137,7 @@ test("a call ends with the caller's right to its folder, and so does the way bac
   expect([waiting.text, back.text].join("")).not.toContain("done");
 });
 
-test("a tool beyond the caller's scopes is refused before anything is answered", async () => {
+test("a tool beyond the caller's scopes is rejected before the response starts", async () => {
   const { mcpUrl, token } = await startMcpServer({ tools: [echoTool, driveTool] });
   const client = createRawMcpClient(mcpUrl, await token("coding:read"));
   await client.initialize();
@@ -151,7 +151,7 @@ test("a tool beyond the caller's scopes is refused before anything is answered",
   expect((await logsOnly.post({ jsonrpc: "2.0", id: 2, method: "resources/read", params })).status).toBe(403);
 });
 
-test("the session left longest makes room; none does that has a stream open", async () => {
+test("the session idle longest is evicted; one with an open stream is not", async () => {
   const { mcpUrl, token } = await startMcpServer({ tools: [echoTool], limits: { maxSessionsOfCaller: 2 } });
   const bearer = await token("coding:read");
   const [first, second, third, fourth] = [1, 2, 3, 4].map(() => createRawMcpClient(mcpUrl, bearer));
@@ -185,7 +185,7 @@ test("an idle session ends; one with an open stream does not", async () => {
   expect((await open.call(1, "echo", { text: "x" })).status).toBe(200);
 });
 
-test("a gateway that stops ends streams and calls at once", async () => {
+test("a stopping gateway ends streams and calls immediately", async () => {
   const slow = slowTool();
   const { mcpUrl, token, connect, close } = await startMcpServer({ tools: [slow.tool] });
   const bearer = await token("coding:read");
@@ -201,7 +201,7 @@ test("a gateway that stops ends streams and calls at once", async () => {
   expect(await waiting).toMatch(/503|gateway/i);
 });
 
-test("the door is as everywhere: names, pages, bodies", async () => {
+test("checks host names, origins and bodies as everywhere else", async () => {
   const { mcpUrl, token, port } = await startMcpServer({ tools: [echoTool], config: { bodyLimitBytes: 2_000 } });
   const client = createRawMcpClient(mcpUrl, await token("coding:read"));
   await client.initialize();
@@ -216,7 +216,7 @@ test("the door is as everywhere: names, pages, bodies", async () => {
   expect((await client.post(ping, { accept: "text/html" })).status).toBe(406);
 });
 
-test("an app whose access token ends comes back with the next one, to the same session and its call", async () => {
+test("an app with a new access token returns to the same session and its call", async () => {
   const clock = createFakeClock();
   const slow = slowTool();
   let connected = true;
@@ -248,7 +248,7 @@ test("an app whose access token ends comes back with the next one, to the same s
   await expect.poll(allEnded, patient).toBe(true);
 });
 
-test("a call continues if its stream is resumed, not if that is refused, and ends when the resumed stream breaks too", async () => {
+test("a call continues only if its stream is resumed, and ends when the resumed stream breaks too", async () => {
   const slow = slowTool();
   const clock = createFakeClock();
   const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool], clock });
@@ -262,7 +262,7 @@ test("a call continues if its stream is resumed, not if that is refused, and end
     call.cut();
   }
   const comeBack = (): Promise<RawStream> => client.get({ "last-event-id": resumed.lastEventId ?? "" });
-  // Until the gateway has seen that the first is cut, its stream is in use.
+  // Until the gateway detects that the first is cut, its stream is in use.
   let back = await comeBack();
   for (; back.status === 409; back = await comeBack());
   expect((await client.get({ "last-event-id": "nonsense" })).status).toBe(400);

@@ -11,7 +11,7 @@ const patient = { timeout: 10_000, interval: 20 };
 const { sessionId } = sessionSummary();
 const uri = `postern://sessions/${sessionId}`;
 
-test.each(["2025", "2026"] as const)("a client of %s lists the tools that its caller may use", async (era) => {
+test.each(["2025", "2026"] as const)("a client of %s lists the tools that its caller can use", async (era) => {
   const { connect, token } = await startMcpServer({ tools: [echoTool, driveTool] });
   const client = await connect(era, await token("coding:read"));
   expect(client.getNegotiatedProtocolVersion()).toBe(era === "2025" ? "2025-11-25" : "2026-07-28");
@@ -38,10 +38,10 @@ test.each(["2025", "2026"] as const)("a client of %s lists the tools that its ca
   expect((await driver.listTools()).tools.map(({ name }) => name)).toEqual(["echo", "drive"]);
 });
 
-test.each(["2025", "2026"] as const)("a client of %s gets an answer twice: structured, and as text", async (era) => {
+test.each(["2025", "2026"] as const)("a client of %s gets structured content and text", async (era) => {
   const { connect, token } = await startMcpServer({ tools: [echoTool] });
   const client = await connect(era, await token("coding:read"));
-  await client.listTools(); // with the schemas of answers, the client checks them
+  await client.listTools(); // with the output schemas, the client validates answers
   const result = await client.callTool({ name: "echo", arguments: { text: "Grüße" } });
   expect(result.isError).toBeUndefined();
   expect(result.structuredContent).toEqual({ notice: expect.stringMatching(/^Untrusted: /), text: "Grüße" });
@@ -115,7 +115,7 @@ test.each(["2025", "2026"] as const)("sessions are resources of a client of %s",
   expect(content !== undefined && "text" in content && content.text).toMatch(
     /^Untrusted: [\s\S]*Session 0b0c[\s\S]*## 0 user[\s\S]*hi[\s\S]*## 1 assistant[\s\S]*hello$/,
   );
-  await expect(client.readResource({ uri: "postern://sessions/nobody" })).rejects.toThrow(/nobody/);
+  await expect(client.readResource({ uri: "postern://sessions/unknown" })).rejects.toThrow(/sessions\/unknown/);
   const ref = { type: "ref/resource", uri: "postern://sessions/{sessionId}" } as const;
   const { completion } = await client.complete({ ref, argument: { name: "sessionId", value: "0b" } });
   expect(completion).toMatchObject({ values: [sessionId], hasMore: false });
@@ -129,7 +129,7 @@ test("a subscribed session reports its turns", async () => {
   const updated: string[] = [];
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => void updated.push(params.uri));
   await client.subscribeResource({ uri });
-  await expect(client.subscribeResource({ uri: "postern://sessions/nobody" })).rejects.toThrow(/nobody/);
+  await expect(client.subscribeResource({ uri: "postern://sessions/unknown" })).rejects.toThrow(/sessions\/unknown/);
   const event = { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A" };
   publish({ kind: "event", event: { ...event, sessionId: "another" } });
   publish({ kind: "event", event: { ...event, sessionId } });
@@ -172,7 +172,7 @@ test("a session that a client of 2026 listens to reports its turns, if it is vis
   await client.listen({ resourceSubscriptions: [uri] });
   publish({ kind: "event", event: { ...turnEnded(), id: "01M7ZA2SG9NK1X0GTPCY33DG0A", sessionId } });
   await expect.poll(() => updated, patient).toEqual([uri]);
-  await expect(client.listen({ resourceSubscriptions: ["postern://sessions/nobody"] })).rejects.toThrow(/not found/);
+  await expect(client.listen({ resourceSubscriptions: ["postern://sessions/unknown"] })).rejects.toThrow(/not found/);
 });
 
 /** A raw request of the newer specification, without a client that would correct it. */
@@ -187,10 +187,10 @@ function modernBody(method: string, params: object) {
 
 test.each([
   ["without a filter", {}],
-  ["with one that is no filter", { notifications: { resourceSubscriptions: uri } }],
-  ["to an address that is too long", { notifications: { resourceSubscriptions: [uri, `${uri}${"x".repeat(1_000)}`] } }],
+  ["with an invalid filter", { notifications: { resourceSubscriptions: uri } }],
+  ["to a URI that is too long", { notifications: { resourceSubscriptions: [uri, `${uri}${"x".repeat(1_000)}`] } }],
   ["to too many", { notifications: { resourceSubscriptions: Array.from({ length: 101 }, (_, at) => `${uri}${at}`) } }],
-  ["to what is hidden", { notifications: { resourceSubscriptions: ["postern://sessions/nobody"] } }],
+  ["to an invisible session", { notifications: { resourceSubscriptions: ["postern://sessions/unknown"] } }],
 ])("listening %s is refused", async (_words, params) => {
   const { mcpUrl, token } = await startMcpServer({ tools: [echoTool] });
   const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen" };
@@ -227,7 +227,7 @@ test.each(["2025", "2026"] as const)(
   },
 );
 
-test("how many streams are listened to is not bounded by how much one may ask for", async () => {
+test("the limit on subscriptions of a stream does not limit the number of streams", async () => {
   const { connect, token } = await startMcpServer({ tools: [echoTool], limits: { maxSubscriptions: 1 } });
   for (const bearer of [await token("coding:read"), await token("coding:read")]) {
     const client = await connect("2026", bearer);
@@ -235,7 +235,7 @@ test("how many streams are listened to is not bounded by how much one may ask fo
   }
 });
 
-test("a call of the newer specification shows that it is under way, before it is done", async () => {
+test("a call of the newer specification starts its response stream before it is done", async () => {
   const slow = slowTool();
   const { mcpUrl, token } = await startMcpServer({ tools: [slow.tool] });
   const client = createRawMcpClient(mcpUrl, await token("coding:read"));

@@ -19,14 +19,14 @@ test("later messages of the same stream are replayed in order", async () => {
   expect(await replayed(store, first)).toEqual([message(3)]);
 });
 
-test("a session sees no messages of another", async () => {
+test("a session does not see another's messages", async () => {
   const buffer = new ReplayBuffer(limits);
   const id = await buffer.storeOf("a").storeEvent("s", message(1));
   expect(await buffer.storeOf("b").getStreamIdForEventId?.(id)).toBeUndefined();
   await expect(replayed(buffer.storeOf("b"), id)).rejects.toThrow();
 });
 
-test("the oldest go when a session has too many, or too large ones, and the newest stays in any case", async () => {
+test("drops a session's oldest messages beyond the limits of number and size, but never the newest", async () => {
   const buffer = new ReplayBuffer(limits);
   const store = buffer.storeOf("a");
   const ids = await Promise.all([1, 2, 3, 4, 5].map((id) => store.storeEvent("s", message(id))));
@@ -39,7 +39,7 @@ test("the oldest go when a session has too many, or too large ones, and the newe
   expect(buffer.sizeBytes).toBeLessThan(2_000);
 });
 
-test("all sessions share one room, and a session that ended leaves it", async () => {
+test("all sessions share one limit, and an ended session no longer counts", async () => {
   const buffer = new ReplayBuffer(limits);
   for (const owner of ["a", "b", "c"]) await buffer.storeOf(owner).storeEvent("s", message(1, "x".repeat(1_500)));
   expect(buffer.sizeBytes).toBeLessThanOrEqual(limits.maxKeptBytesOfAll);
@@ -47,7 +47,7 @@ test("all sessions share one room, and a session that ended leaves it", async ()
   expect(buffer.sizeBytes).toBe(0);
 });
 
-test("the largest session makes room for all", async () => {
+test("drops messages of the largest session first", async () => {
   const buffer = new ReplayBuffer({ ...limits, maxKeptMessages: 100 });
   const small = await buffer.storeOf("small").storeEvent("s", message(0));
   for (const owner of ["large", "other", "large", "other", "large"]) {
