@@ -12,7 +12,7 @@ import { catalogVersion } from "./catalog-tables.ts";
 const row = transcriptRow({ file_key: "1:2", size_bytes: 5_000_000_000, title: "One", dir: "/work" });
 
 describeOnBothStores("the catalog's database", (openStore) => {
-  test("is there for two connections at once, and keeps its rows", async () => {
+  test("can be used by two connections at once, and keeps its rows", async () => {
     const place = catalogPlaceOf(await openStore());
     const [one, two] = await Promise.all([openTestCatalog(place), openTestCatalog(place)]);
     await one.db.insertInto("transcripts").values(row).execute();
@@ -22,7 +22,7 @@ describeOnBothStores("the catalog's database", (openStore) => {
     expect(await again.db.selectFrom("transcripts").select("title").execute()).toEqual([{ title: "One" }]);
   });
 
-  test("is read together with the store's tables", async () => {
+  test("can be read together with the store's tables", async () => {
     const store = await openStore();
     const place = catalogPlaceOf(store);
     const writer = await openTestCatalog(place);
@@ -37,7 +37,7 @@ describeOnBothStores("the catalog's database", (openStore) => {
     expect(joined).toEqual([{ title: "One", created_at: 1 }]);
   });
 
-  test("leaves the store's writers alone while it is written", async () => {
+  test("does not block the store's writers while it is written", async () => {
     const store = await openStore();
     const { db } = await openTestCatalog(catalogPlaceOf(store));
     await db.transaction().execute(async (tx) => {
@@ -61,7 +61,7 @@ describeOnBothStores("the catalog's database", (openStore) => {
     expect(await store.db.selectFrom("folders").select("path").execute()).toEqual([{ path: "/work" }]);
   });
 
-  test("is empty after a reset, also for a connection that was open", async () => {
+  test("is empty after a reset, also for an open connection", async () => {
     const place = catalogPlaceOf(await openStore());
     const database = await openTestCatalog(place);
     const other = await openTestCatalog(place);
@@ -74,7 +74,7 @@ describeOnBothStores("the catalog's database", (openStore) => {
   });
 });
 
-test("a catalog file that is no database is replaced", async () => {
+test("a catalog file that is not a database is replaced", async () => {
   const place = catalogPlaceOf(await openSqliteTestStore());
   await writeFile(place.path, "Dear reader, this is no database but a letter. ".repeat(50));
   const { db } = await openTestCatalog(place);

@@ -54,7 +54,7 @@ export async function openCatalogDatabase(place: CatalogPlace, log: Log): Promis
 }
 
 /**
- * Opens the catalog for reading, together with the store's tables. Never begin a transaction: with the embedded store it would hold the
+ * Opens the catalog for reading, together with the store's tables. Never start a transaction: with the embedded store it would hold the
  * write locks of both files.
  */
 export async function openCatalogReader(place: CatalogPlace, log: Log): Promise<Omit<CatalogDatabase, "reset">> {

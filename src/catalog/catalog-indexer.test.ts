@@ -22,7 +22,7 @@ import { silentLog } from "../core/log.ts";
 import { createTranscripts } from "../transcripts/index.ts";
 
 describeOnBothStores("the catalog", (openStore) => {
-  test("keeps no title of a sub-agent's transcript, which is neither listed nor found", async () => {
+  test("keeps no title for a sub-agent's transcript, which is neither listed nor found", async () => {
     const { indexer, only, codexPath } = await openCatalogScene(openStore);
     const lines = (await readFile(codexFixture, "utf8")).split("\n");
     const meta = JSON.parse(lines[0] ?? "");
@@ -32,7 +32,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await only()).toMatchObject({ kind: "part", title: null, first_prompt: null });
   });
 
-  test("has what the transcripts' reader returns, for both agents and archives", async () => {
+  test("matches the transcripts' reader, for both agents and archives", async () => {
     const { indexer, rows, claudePath, codexPath } = await openCatalogScene(openStore);
     const paths = [claudePath(), codexPath(), `${codexPath()}.zst`];
     await copyFile(claudeFixture, paths[0] ?? "");
@@ -62,7 +62,7 @@ describeOnBothStores("the catalog", (openStore) => {
     }
   });
 
-  test("reads of a file that grew only what is new, also after a restart, and never a half line", async () => {
+  test("reads only the new part of a file that grew, also after a restart, and never a partial line", async () => {
     const world = await openCatalogScene(openStore);
     const path = world.claudePath();
     const lines = (await readFile(claudeFixture, "utf8")).split("\n").slice(0, -1);
@@ -84,7 +84,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(grown.transcript_id).toBe(before.transcript_id);
   });
 
-  test("reads nothing again that did not change", async () => {
+  test("does not reread unchanged files", async () => {
     const world = await openCatalogScene(openStore);
     for (const path of [world.claudePath(), world.claudePath()]) await copyFile(claudeFixture, path);
     await copyFile(codexFixture, world.codexPath());
@@ -98,7 +98,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await world.rows()).toEqual(rows);
   });
 
-  test("reads a file from its beginning that shrank, was replaced or overwritten in place", async () => {
+  test("rereads from the beginning a file that shrank, was replaced or overwritten in place", async () => {
     const { indexer, only, claudePath } = await openCatalogScene(openStore);
     const path = claudePath();
     const text = await readFile(claudeFixture, "utf8");
@@ -120,7 +120,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await only()).toMatchObject({ dir: "/else/where" });
   });
 
-  test("forgets what was deleted, a whole folder too", async () => {
+  test("forgets deleted files, also a whole folder", async () => {
     const { indexer, rows, claudePath, codexPath, day } = await openCatalogScene(openStore);
     const [one, two] = [claudePath(), claudePath()];
     await copyFile(claudeFixture, one);
@@ -137,7 +137,7 @@ describeOnBothStores("the catalog", (openStore) => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    "does not forget what cannot be looked at (skipped as root, to whom nothing is closed)",
+    "does not forget files that cannot be checked (skipped as root, which can read everything)",
     async () => {
       const { indexer, rows, claudePath, project } = await openCatalogScene(openStore);
       const path = claudePath();
@@ -150,7 +150,7 @@ describeOnBothStores("the catalog", (openStore) => {
     },
   );
 
-  test("forgets what was deleted also where the id is in the file alone", async () => {
+  test("forgets deleted files whose id is only in their content", async () => {
     const { root, indexer, rows } = await openCatalogScene(openStore);
     const id = /"sessionId":"([^"]+)"/.exec(await readFile(geminiFixture, "utf8"))?.[1] ?? "";
     const path = join(root, ".gemini/tmp/project/chats", `session-2026-01-02T03-04-${id.slice(0, 8)}.jsonl`);
@@ -163,7 +163,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(await rows()).toEqual([]);
   });
 
-  test("opens no file for its id that is as it was stored", async () => {
+  test("does not open an unchanged file for its id", async () => {
     const { root, indexer, rows } = await openCatalogScene(openStore);
     const ids = ["11112222-3333-4444-8555-666677778888", "11112222-3333-4444-8555-666677779999"];
     const path = join(root, ".gemini/tmp/project/chats/session-2026-01-02T03-04-11112222.jsonl");
@@ -181,7 +181,7 @@ describeOnBothStores("the catalog", (openStore) => {
   });
 
   test.skipIf(process.getuid?.() === 0)(
-    "counts what cannot be read, and tries it again (skipped as root, who reads all)",
+    "counts unreadable files and retries them (skipped as root, which can read everything)",
     async () => {
       const { indexer, only, claudePath } = await openCatalogScene(openStore);
       const path = claudePath();
@@ -197,7 +197,7 @@ describeOnBothStores("the catalog", (openStore) => {
     },
   );
 
-  test("survives garbage, giant and empty lines, and folders in the place of files", async () => {
+  test("survives garbage, giant and empty lines, and folders in place of files", async () => {
     const { indexer, rows, claudePath, codexPath } = await openCatalogScene(openStore);
     await writeFile(claudePath(), Buffer.from(Array.from({ length: 5000 }, (_, at) => (at * 7919) % 256)));
     await writeFile(claudePath(), "");
@@ -215,7 +215,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(all.every(({ complete }) => complete === 1)).toBe(true);
   });
 
-  test("lists no sub-agents, and of several files of one session the one that was written last", async () => {
+  test("lists no sub-agents, and of several files of one session only the one written last", async () => {
     const { indexer, rows, claudePath, codexPath, project, env } = await openCatalogScene(openStore);
     const id = newUuid();
     await copyFile(claudeFixture, claudePath(id));
@@ -241,7 +241,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect((await rows()).filter(({ listed }) => listed === 1).map(({ path }) => path)).toEqual([claudePath(id)]);
   });
 
-  test("dropped and built again it is the same", async () => {
+  test("is the same after being dropped and rebuilt", async () => {
     const { indexer, rows, claudePath, codexPath } = await openCatalogScene(openStore);
     const id = newUuid();
     for (const path of [claudePath(id), claudePath(), claudePath()]) await copyFile(claudeFixture, path);
@@ -272,7 +272,7 @@ describeOnBothStores("the catalog", (openStore) => {
     expect(folders).toContain(next);
   });
 
-  test("has the newest transcripts first", async () => {
+  test("indexes the newest transcripts first", async () => {
     const { indexer, database, claudePath } = await openCatalogScene(openStore);
     const files = Array.from({ length: 60 }, (_, at) => ({ path: claudePath(), at }));
     for (const { path, at } of files) {

@@ -13,7 +13,7 @@ import { createCatalog } from "./catalog.ts";
 import { createForgottenSessions } from "./forgotten-sessions.ts";
 import type { CatalogSource } from "./transcript-walk.ts";
 
-/** Longer than the catalog waits for more after a change, and looks. */
+/** Longer than the catalog waits after a change before it checks. */
 const restMs = 1_000;
 
 test("the catalog settles next to OpenCode's database, even as root, and follows its changes", async () => {
@@ -41,7 +41,7 @@ test("the catalog settles next to OpenCode's database, even as root, and follows
     return (await db.selectFrom("transcripts").select("turn_count").execute()).map(({ turn_count }) => turn_count);
   };
   await expect.poll(turns, { timeout: 15_000 }).toEqual([7]);
-  // Each look of root's changes this time, and nothing else of the file.
+  // Each check by root changes this time, and nothing else of the file.
   const lookedAt = async () => (await stat(`${sessions.path}-wal`)).ctimeMs;
   const rests = async () => {
     const before = await lookedAt();

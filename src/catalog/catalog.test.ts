@@ -17,7 +17,7 @@ import type { CatalogSource } from "./transcript-walk.ts";
 const fixture = join(import.meta.dirname, "../transcripts/fixtures/claude-2.1.329-tools.jsonl");
 const patience = { timeout: 30_000, interval: 20 };
 
-// A process takes its time on a busy machine.
+// A process takes longer on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 interface World {
@@ -65,7 +65,7 @@ async function rows(catalog: Catalog) {
 const paths = async (catalog: Catalog): Promise<readonly string[]> => (await rows(catalog)).map(({ path }) => path);
 
 describeOnBothStores("the catalog in its process", (openStore) => {
-  test("indexes in the background, says how far it is, and follows what agents write", async () => {
+  test("indexes in the background, reports its progress, and follows what agents write", async () => {
     const world = await makeWorld(await openStore());
     const first = await add(world.path("one"));
     const catalog = world.open();
@@ -132,14 +132,14 @@ describeOnBothStores("the catalog in its process", (openStore) => {
   });
 });
 
-test("what is written while a new folder is looked at and not watched yet is not missed", async () => {
+test("does not miss writes to a new folder between its check and the start of the watch", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   const first = await add(world.path("one"));
   const catalog = world.open();
   catalog.start();
   await expect.poll(() => catalog.indexing(), patience).toBeNull();
   const appeared = await Promise.all(Array.from({ length: 60 }, (_, at) => add(world.path(`new-${at}`))));
-  // One line for each, at moments that together cover the look.
+  // One line for each, at times that together cover the check.
   await Promise.all(
     appeared.map(async (path, at) => {
       await systemClock.sleep(150 + at * 10);
@@ -177,14 +177,14 @@ test("a failing erasure does not stop indexing, even after a restart, and is ret
   const first = world.open();
   first.start();
   await expect.poll(() => first.indexing(), patience).toBeNull();
-  // An index by a function that only this connection has: every write succeeds but a vacuum, which rebuilds it.
+  // An index that uses a function only of this connection: all writes succeed except a vacuum, which rebuilds it.
   const foreign = new DatabaseSync(catalogPlaceOf(world.store).path, { timeout: 10_000 });
   foreign.function("only_here", { deterministic: true }, (value) => value);
   foreign.exec("create table odd (it); create index odd_index on odd (only_here(it))");
   const begun = performance.now();
   const { finished } = await first.forget({ agent: "claude-code", sessionId: one });
   expect(await finished).toBe("pending");
-  expect(performance.now() - begun).toBeLessThan(4_000); // rather than wait for a reader
+  expect(performance.now() - begun).toBeLessThan(4_000); // does not wait for a reader
   const other = await add(world.path("one", two));
   await expect.poll(() => paths(first), patience).toEqual([old, other].toSorted());
   await first.close();
@@ -215,7 +215,7 @@ test("an agent that writes its first transcript after the start is noticed", asy
   expect(await catalog.find(id, "codex")).toBeNull();
 });
 
-test("a catalog that is there already answers at once, and reads nothing again", async () => {
+test("an existing catalog answers immediately and rereads nothing", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   await add(world.path("one"));
   const first = world.open();
@@ -231,7 +231,7 @@ test("a catalog that is there already answers at once, and reads nothing again",
   expect(logged).toMatchObject([{ done: 1, total: 1, unreadable: 0, readBytes: 0 }]);
 });
 
-test("a catalog closed in the middle of a long file continues there", async () => {
+test("a catalog closed in the middle of a long file resumes there", async () => {
   const world = await makeWorld(await openSqliteTestStore());
   const path = await add(world.path("long"));
   const lines = (await readFile(fixture, "utf8")).repeat(20);

@@ -7,7 +7,7 @@ import { catalogPlaceOf, openTestCatalog } from "../../test/support/test-catalog
 import { emptyCatalogJournal, prepareForWriting, rewriteCatalog } from "./catalog-database.ts";
 import { createTextIndex, createTextStore } from "./text-index.ts";
 
-/** What stands in the place of nothing else: so much of it is a trace. */
+/** A fragment that occurs nowhere else, long enough to count as a trace. */
 const traceLength = 9;
 
 function newSentinel(): string {
@@ -45,7 +45,7 @@ async function openCatalog() {
   };
 }
 
-test("what was taken out of the text index is in no file, and the rest is found", { timeout: 60_000 }, async () => {
+test("text removed from the index is in no file, and the rest is found", { timeout: 60_000 }, async () => {
   const { database, say, remove, find, files } = await openCatalog();
   const sentinels = Array.from({ length: 90 }, newSentinel);
   for (const [id, sentinel] of sentinels.entries()) await say(id, sentinel);
@@ -60,7 +60,7 @@ test("what was taken out of the text index is in no file, and the rest is found"
   for (const [id, sentinel] of sentinels.entries()) expect(await find(sentinel)).toHaveLength(id % 3 === 0 ? 0 : 1);
 });
 
-test("one that is taken out of an index that was just merged is gone too", async () => {
+test("text removed from a freshly merged index is gone too", async () => {
   const { database, say, remove, files } = await openCatalog();
   const sentinel = newSentinel();
   await say(1, sentinel);
@@ -72,7 +72,7 @@ test("one that is taken out of an index that was just merged is gone too", async
   expect(isTraced(await files(), sentinel)).toBe(false);
 });
 
-test("a reader keeps the journal from being emptied, and nothing from being rewritten", async () => {
+test("a reader delays emptying the journal, but not rewriting the file", async () => {
   const { database, path, say, remove } = await openCatalog();
   await say(1, newSentinel());
   const reader = new DatabaseSync(path, { readOnly: true });

@@ -7,7 +7,7 @@ import { describeOnBothStores } from "../../test/support/database.ts";
 import { newUuid } from "../core/ids.ts";
 
 describeOnBothStores("the catalog", (openStore) => {
-  test("forgets what was said in a session, wherever its transcripts lie and go, and not what is said later", async () => {
+  test("forgets a session's content, wherever its transcripts are or move, but not later content", async () => {
     const { database, indexer, rows, claudePath, codexPath, open } = await openCatalogScene(openStore);
     const [one, two, three] = [newUuid(), newUuid(), newUuid()];
     await copyFile(claudeFixture, claudePath(one));
@@ -34,7 +34,7 @@ describeOnBothStores("the catalog", (openStore) => {
     const texts = () => sql<{ content: string }>`select content from text_parts`.execute(database.db);
     expect((await texts()).rows).toEqual([]);
 
-    // Also by an indexer that finds it all for the first time, and in an archive.
+    // Also by a new indexer, and in an archive.
     const again = await open(sessions);
     await writeFile(`${codexPath(three)}.zst`, zstdCompressSync(await readFile(codexFixture)));
     await rm(codexPath(three));

@@ -33,7 +33,7 @@ test("a process that cannot be started fails its task, and does not keep the gat
   expect(await task).toMatchObject({ code: "ENOENT" });
 });
 
-/** Gives the worker many tasks, says its pid, and is killed when the worker reports the first of them as done. */
+/** Gives the worker many tasks, prints its pid, and is killed when the worker reports the first of them as done. */
 const killedGateway = `
 const { fork } = require("node:child_process");
 const { openSync } = require("node:fs");
@@ -47,7 +47,7 @@ process.stdout.write(String(child.pid));
 child.on("message", () => process.kill(process.pid, "SIGKILL"));
 `;
 
-test("the indexing process of a gateway that was killed ends without a word", async () => {
+test("the indexing process of a killed gateway exits silently", async () => {
   const folder = await makeTempFolder();
   const worker = fileURLToPath(new URL("./catalog-worker.ts", import.meta.url));
   const gateway = spawn(process.execPath, ["-e", killedGateway, worker, folder], {

@@ -16,7 +16,7 @@ export interface Hit {
 }
 
 /**
- * Terms in more rows do not affect ranks: the counts of common words say little and cost most. If all terms are that common, the newest
+ * Terms in more rows do not affect ranks: the counts of common words add little and cost most. If all terms are that common, the newest
  * sessions come first.
  */
 const maxRanked = 2_000;

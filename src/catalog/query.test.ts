@@ -28,13 +28,13 @@ test.each([
 });
 
 test.each(["", " ", '""', '"', "...", "-- | & ! <->", "\u0000\u001b", "¶", "\ud800", "\u200b"])(
-  "there is nothing to search for in %j",
+  "finds no terms in %j",
   (query) => {
     expect(parseQuery(query)).toEqual([]);
   },
 );
 
-test("the words of a text are the same with and without their places", () => {
+test("the words of a text are the same with and without their positions", () => {
   const piece = fc.oneof(
     fc.string({ unit: "binary", maxLength: 10 }),
     fc.constantFrom("e\u0301", "ｶﾞ", "ﬁ", "a\u00adb", "İ", "한", "Σς", "x".repeat(200), "½", "\u200d"),
@@ -88,7 +88,7 @@ test("every term is found in every place where its words follow each other", () 
   );
 });
 
-test("looking through a large text for many terms takes hardly longer than for one", () => {
+test("searching a large text for many terms takes hardly longer than for one", () => {
   const text = Array.from({ length: 40_000 }, (_, at) => `w${(at * 7_919) % 5_000}`).join(" ");
   const many = parseQuery(Array.from({ length: 400 }, (_, at) => `x${at}`).join(" "));
   const quickest = (terms: typeof many): number => {
@@ -109,7 +109,7 @@ test("a short text is shown whole, on one line and without control characters", 
   expect(snippet("", "two")).toBe("");
 });
 
-test("of a long text about 160 characters around the match are shown, cut between words", () => {
+test("a long text is shown as about 160 characters around the match, cut between words", () => {
   const text = `${"before ".repeat(100)}needle ${"after ".repeat(100)}`;
   const shown = snippet(text, "needle");
   expect(shown).toMatch(/^…before .*needle after .*after…$/);
@@ -122,7 +122,7 @@ test("the place with the most different words is shown, not the first", () => {
   expect(snippet(text, "cache miss")).toContain("the cache had a miss");
 });
 
-test("no character is cut in two: neither an emoji, nor a letter and its accents", () => {
+test("no character is split: neither an emoji, nor a letter and its accents", () => {
   const family = "👨‍👩‍👧‍👦";
   const text = `${family.repeat(60)}猫${"e\u0301\u0323".repeat(200)}`;
   const shown = snippet(text, "猫");

@@ -37,7 +37,7 @@ export interface TermPlace {
   readonly end: number;
 }
 
-/** Finds terms in a text, in order. A word is compared only with terms that begin with it. */
+/** Finds terms in a text, in order. A word is compared only with terms that start with it. */
 export function findTerms(text: string, terms: readonly QueryTerm[]): readonly TermPlace[] {
   const words = placedWords(text);
   const { byFirst, open } = startsOf(terms);

@@ -35,7 +35,7 @@ describeOnBothStores("a catalog that a thread writes", (openStore) => {
     return { threaded, written, count };
   }
 
-  test("has large batches and small ones, in the order in which they came", async () => {
+  test("stores large and small batches in order", async () => {
     const { threaded, written, count } = await open();
     await threaded.put([checkpoint(1)]);
     await threaded.put(Array.from({ length: 100 }, (_, at) => checkpoint(at + 2)));

@@ -139,7 +139,7 @@ function placeInWord(text: string): Place {
 }
 
 function foldCharacter(text: string): string {
-  const upper = text.normalize("NFKD").toUpperCase(); // one letter may become two: ß and SS are alike
+  const upper = text.normalize("NFKD").toUpperCase(); // one letter can become two: ß matches SS
   const plain = upper.toLowerCase().normalize("NFKD").replace(accents, "").normalize("NFC");
   return plain.replace(alikeLetters, (letter) => alike[letter] ?? letter);
 }

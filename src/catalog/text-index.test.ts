@@ -33,7 +33,7 @@ function said(...texts: readonly string[]): readonly TurnText[] {
 }
 
 describeOnBothStores("the text index", (openStore) => {
-  test("finds a transcript in which all words occur, in whichever turn, and the last word also as a prefix", async () => {
+  test("finds a transcript that contains all words, in any turns, and the last word also as a prefix", async () => {
     const { index, find } = await openIndex(openStore);
     await index.add(1, said("Fix the login page", "The redirect was wrong."));
     await index.add(2, said("Fix the header"));
@@ -45,7 +45,7 @@ describeOnBothStores("the text index", (openStore) => {
     expect(await find("fix nothing")).toEqual([]);
   });
 
-  test("finds phrases in quotes, never over the end of a turn", async () => {
+  test("finds quoted phrases, never across turns", async () => {
     const { index, find } = await openIndex(openStore);
     await index.add(1, said("one two three", "four five", "two one"));
     await index.add(2, said("three two one"));
@@ -137,7 +137,7 @@ describeOnBothStores("the text index", (openStore) => {
     await index.remove(7);
   });
 
-  test("finds every word of a long text, whether it came at once or in pieces", async () => {
+  test("finds every word of a long text, whether added at once or in pieces", async () => {
     const { index, find, match } = await openIndex(openStore);
     const words = Array.from({ length: 9_000 }, (_, n) => `word${n}`);
     const text = words.join(" ");
@@ -158,7 +158,7 @@ describeOnBothStores("the text index", (openStore) => {
     expect(await find("最後に猫")).toEqual([3]);
   });
 
-  test("puts those that say it more often, and all of it together, first", async () => {
+  test("ranks transcripts higher that contain the words more often and together", async () => {
     const { index, hits } = await openIndex(openStore);
     const filler = "lorem ipsum dolor sit amet ".repeat(40);
     await index.add(1, said(`${filler} cache ${filler}`));
@@ -173,14 +173,14 @@ describeOnBothStores("the text index", (openStore) => {
     expect((await hits("cache")).filter(({ inTitle }) => inTitle).map(({ transcriptId }) => transcriptId)).toEqual([1]);
   });
 
-  test("takes text of any bytes", async () => {
+  test("accepts text of any bytes", async () => {
     const { index, find } = await openIndex(openStore);
     const ugly = `a\u0000b \ud800 c\u001e1\u001fd \u001b[31mred\u001b[0m \udfff ${"z".repeat(100_000)} '\\' end`;
     await index.add(1, said(ugly));
     await index.setHead(1, { title: ugly, firstMessage: ugly });
     for (const query of ["a", "b", "c", "d", "red", "end", "z".repeat(500)])
       expect(await find(query), query).toEqual([1]);
-    expect(await find("end", "title")).toEqual([]); // beyond what is looked at
+    expect(await find("end", "title")).toEqual([]); // beyond the searchable part
     expect(await find("red", "title")).toEqual([1]);
   });
 });
@@ -220,7 +220,7 @@ describe("any text and any query", () => {
   );
   const text = fc.array(piece, { minLength: 1, maxLength: 12 }).map((pieces) => pieces.join(""));
 
-  test("both stores find what is found by looking through the texts", async () => {
+  test("both stores find the same as a scan of the texts", async () => {
     const both = [await openIndex(openSqliteTestStore), await openIndex(openPostgresTestStore)];
     let next = 1;
     await fc.assert(

@@ -12,7 +12,7 @@ export interface CatalogSource {
   readonly root: string;
   /** Patterns of the folders below the root and, last, of the file. One has the session id in the group `id`. */
   readonly names: readonly RegExp[];
-  /** The id is in the field `sessionId` of the first line, and begins with the group `beginning`. */
+  /** The id is in the field `sessionId` of the first line, and starts with the group `beginning`. */
   readonly idInFirstLine?: boolean;
   /** The last name is in a database, whose file is the one before; its journal has the suffix `-wal`. */
   readonly inDatabase?: boolean;
@@ -83,7 +83,7 @@ export function transcriptAt(
   return sessionId === null ? null : { path, agent, format, sessionId };
 }
 
-/** A database's journal stands for the database. */
+/** A database's journal counts as the database. */
 function partsOf({ root, names, inDatabase }: CatalogSource, path: string): readonly string[] {
   const inside = relative(root, path);
   const parts = inside === "" ? [] : inside.split("/");

@@ -105,7 +105,7 @@ describe("the collected text of each turn is the text of the turn as it is read"
     expect(textsOf(collect("opencode", lines, () => "go_on_later"))).toEqual(expected);
   });
 
-  test.each(formats)("%s: also of files put together from lines of all versions", async (format) => {
+  test.each(formats)("%s: also for files combined from lines of all versions", async (format) => {
     const all = fixtures.filter((fixture) => fixture.format === format).map(({ lines }) => lines);
     const oneLine = fc.oneof(
       fc.constantFrom(...all.flat()),
@@ -157,7 +157,7 @@ test("text from Codex's older message form is discarded once a newer form repeat
   expect(textsOf(collect("codex", lines, () => "go_on_later"))).toEqual(["go", "new\n\nmore"]);
 });
 
-test("what another thread of Codex thought takes nothing from an answer that stands before the session's own id", async () => {
+test("another Codex thread's thinking does not remove an answer that precedes the session's own id", async () => {
   const line = (type: string, payload: object) => `${JSON.stringify({ type, payload })}\n`;
   const message = (role: string, text: string) =>
     line("response_item", { type: "message", role, content: [{ type: "text", text }] });
@@ -173,7 +173,7 @@ test("what another thread of Codex thought takes nothing from an answer that sta
   expect(textsOf(collect("codex", lines))).toEqual(["before all", "go"]);
 });
 
-test("a long text is cut, a long turn too", () => {
+test("truncates a long text and a long turn", () => {
   const prompt = (text: string) => `${JSON.stringify({ type: "user", message: { role: "user", content: text } })}\n`;
   const answer = (text: string) =>
     `${JSON.stringify({ type: "assistant", message: { role: "assistant", content: [{ type: "text", text }] } })}\n`;
@@ -183,7 +183,7 @@ test("a long text is cut, a long turn too", () => {
   expect(texts.map((text) => text.length)).toEqual([maxTurnTextCharacters, maxTurnTextCharacters + 4, 3]);
 });
 
-test("lines that say nothing are not parsed", () => {
+test("does not parse lines without content", () => {
   const call = { type: "tool_use", id: "c", name: "Bash", input: { command: "ls" } };
   const good = JSON.stringify({ type: "assistant", message: { role: "assistant", content: [call] } });
   const broken = `${good.slice(0, -3)}oops}}`;

@@ -44,7 +44,7 @@ export function createTextCollector(read: ReadText, from: CollectorState = atThe
     collected.push({ turnIndex: index, role: "user", text: "", restarts: true });
   }
 
-  /** @returns the number of turns that begin with this line */
+  /** @returns the number of turns that start with this line */
   function stepInto({ index, mark }: TurnOfLine): number {
     if (index === turnIndex && mark.start === turnStart) return 0;
     if (index <= turnIndex) restartFrom(index);
