@@ -6,7 +6,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { createAgentFacts } from "./agent-facts.ts";
 import { codex } from "./codex/codex.ts";
 
-test("a program without a known version is asked again later; one with a version is not", async () => {
+test("an unknown version is determined again later; a known one is not", async () => {
   const clock = createFakeClock();
   const facts = createAgentFacts(clock);
   const folder = await makeTempFolder();
@@ -18,7 +18,7 @@ test("a program without a known version is asked again later; one with a version
   await writeFile(`${binary}.answer`, "1.2.3\n");
   expect(await version()).toBeNull();
   await clock.advance(30_000);
-  expect(await version(), "nobody waits for it twice").toBeNull();
+  expect(await version(), "a second call does not wait").toBeNull();
   await expect.poll(version).toBe("1.2.3");
   await writeFile(`${binary}.answer`, "1.2.4\n");
   await clock.advance(3_600_000);

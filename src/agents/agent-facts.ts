@@ -11,7 +11,7 @@ import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 export interface AgentFacts {
   /** The agent's program: the configured path if there is one, else the name looked up on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /** Asked once per state of the file. Null if there is no answer within half a minute; then asked again half a minute later. */
+  /** Determined once per state of the file. Null if there is no answer within half a minute; then tried again half a minute later. */
   version(template: AgentTemplate, binary: string, env: Environment): Promise<string | null>;
   /** Cached for half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;

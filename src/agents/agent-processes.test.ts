@@ -12,7 +12,7 @@ function heldBy(sessionId: string, pid = process.pid): Holders {
   return new Map([[sessionId, { pid, activity: null }]]);
 }
 
-test("an answer is given again for a quarter of a second, to each key its own", async () => {
+test("a result is cached for a quarter of a second, per key", async () => {
   const time = { now: 1_000 };
   let looks = 0;
   const remembered = createHolderMemory(async (key) => heldBy(`${key} ${++looks}`), clockAt(time));

@@ -61,7 +61,7 @@ describe("Codex", () => {
     ["0.169.0", ["  >_ OpenAI Codex (v0.169.0)", "     loading", ""]],
     ["0.169.0 in a resume", ["  >_ OpenAI Codex (v0.169.0)", "     ~/project", "  Resuming session…", "", ""]],
     ["0.159.3", ["  >_ OpenAI Codex (v0.159.3)", "     ~/project", "  Ready when you are.", ""]],
-  ])("starts while nothing but a hint stands below its composer: %s", (_title, head) => {
+  ])("is starting while there is only a hint below its composer: %s", (_title, head) => {
     for (const foot of [
       ["› Ask Codex to do anything", "", "  ? for shortcuts", ""],
       ["› typed words", "", "  Waiting for startup  · esc cancel", ""],

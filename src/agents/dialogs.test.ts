@@ -15,7 +15,7 @@ const fixtures = readdirSync(folder).map((name) =>
   fixtureSchema.parse(JSON.parse(readFileSync(join(folder, name), "utf8"))),
 );
 
-/** Some choices of each dialog, as beginnings, and what they decide; null is the composer. */
+/** The first words of some choices of each dialog, and their decision; null is the composer. */
 const expected: Readonly<Record<string, Readonly<Record<string, string>> | null>> = {
   composer: null,
   "not-logged-in": null,
@@ -65,7 +65,7 @@ describe.for(fixtures)("$agent $version", ({ agent, dialogs }) => {
       expect(choice?.decides).toBe(name.startsWith("permission") ? decides : undefined);
     }
     if (!name.startsWith("permission") || dialog === null) return;
-    // Of all choices one allows and one denies; the others allow more than this.
+    // One choice allows and one denies; the others allow more than this request.
     expect(dialog.choices.flatMap(({ decides }) => decides ?? [])).toEqual(["allow", "deny"]);
     const [mine, other] =
       name === "permission-command"

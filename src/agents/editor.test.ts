@@ -17,7 +17,7 @@ beforeEach(async () => {
   edited = join(folder, "composer text.md");
   prompt = join(folder, "prompt");
   await writeFile(edited, "draft");
-  // Writes its arguments, one a line, into the file that it is to edit.
+  // Writes its arguments, one per line, into the file to edit.
   const own = join(folder, "own-editor");
   await writeFile(own, '#!/bin/sh\nfor file in "$@"; do :; done\nprintf "%s\\n" "$@" >"$file"\n');
   await chmod(own, 0o755);
@@ -36,7 +36,7 @@ async function edit(argv: readonly string[], env: Readonly<Record<string, string
 }
 
 test.each(["", "no newline", "two\n\n", 'tab\t \\ "q" $HOME `id` 😀\r\n  \n', "-n\n"])(
-  "the editor hands the prompt %j over byte for byte and takes it away, with its mark",
+  "the editor writes the prompt %j byte for byte, and removes the prompt and its mark",
   async (text) => {
     await writeFile(prompt, text);
     await writeFile(`${prompt}.pending`, "");
@@ -45,14 +45,14 @@ test.each(["", "no newline", "two\n\n", 'tab\t \\ "q" $HOME `id` 😀\r\n  \n', 
   },
 );
 
-test("the editor leaves the text alone, once, when its prompt was taken back", async () => {
+test("the editor leaves the text unchanged once, when its prompt was withdrawn", async () => {
   await writeFile(`${prompt}.pending`, "");
   expect(await edit([edited], { POSTERN_SESSION_PROMPT: prompt })).toBe("draft");
   expect(existsSync(`${prompt}.pending`)).toBe(false);
   expect(await edit([edited], { POSTERN_SESSION_PROMPT: prompt })).toContain("--wait");
 });
 
-test("the editor is the user's own, with its arguments, when no prompt waits", async () => {
+test("without a waiting prompt the user's own editor opens, with its arguments", async () => {
   const own = `--wait\ntwo words\n+1\n${edited}\n`;
   expect(await edit(["+1", edited], { POSTERN_SESSION_PROMPT: prompt })).toBe(own);
   expect(await edit(["+1", edited])).toBe(own);

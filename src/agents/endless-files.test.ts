@@ -36,7 +36,7 @@ describe.each(Object.entries(endlessFiles))("%s", (_what, put) => {
       new Set(),
     ],
     ["opencode/auth.json", async (root: string) => openCodeLogin({ XDG_DATA_HOME: root }), "unknown"],
-  ] as const)("in the place of %s is read as nothing, at once", async (name, read, nothing) => {
+  ] as const)("in place of %s is treated as missing, without delay", async (name, read, nothing) => {
     const root = await makeTempFolder();
     await mkdir(dirname(join(root, name)), { recursive: true });
     await put(join(root, name));

@@ -59,7 +59,7 @@ test("no variable shows that the agent runs inside another agent, another termin
       TERM_PROGRAM_VERSION: "3",
       COLUMNS: "20",
       NOTIFY_SOCKET: "/run/systemd/notify",
-      // These are the person's own settings.
+      // These are the user's own settings.
       CLAUDE_CONFIG_DIR: "/claude",
       CODEX_HOME: "/codex",
     },

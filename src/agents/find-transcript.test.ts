@@ -36,7 +36,7 @@ test("the newest part of a rollout is found", async () => {
   expect(await findInDayFolders(root, id)).toBe(nextDay);
 });
 
-test("of two files of one session the one written last is taken", async () => {
+test("of two files of one session the one written last is used", async () => {
   const root = await makeTempFolder();
   const id = newUuid();
   const [older, newer] = [await put(root, "z-copy", `${id}.jsonl`), await put(root, "a-original", `${id}.jsonl`)];
@@ -56,7 +56,7 @@ test("a transcript of Codex is found by the id in its name, packed or not, howev
   expect(await findInDayFolders(root, newUuid())).toBeNull();
 });
 
-test("an id that is no UUID, or only the end of one, finds nothing", async () => {
+test("an id that is not a UUID, or only the end of one, finds nothing", async () => {
   const root = await makeTempFolder();
   const id = newUuid();
   await put(root, "secret.jsonl");

@@ -42,7 +42,7 @@ describe.each([
     ]);
   });
 
-  test("the claims next to the event", () => {
+  test("the claims that come with the event", () => {
     const claim = template.parseHook(JSON.stringify({ ...base, hook_event_name: "Stop" }));
     expect(claim).toMatchObject({
       agentSessionId: base.session_id,
@@ -92,7 +92,7 @@ test("Claude Code: the question about a call and its end have one key", () => {
   expect(fromClaude({ ...ended, tool_name: "Other" })).not.toHaveProperty("callKey", keyOf(asked));
 });
 
-test("Claude Code: what asks the user for more than leave says so", () => {
+test("Claude Code: a request for more than permission is marked as such", () => {
   const asks = (tool: string) =>
     fromClaude({ hook_event_name: "PermissionRequest", tool_name: tool, tool_input: {}, agent_id: "sub" });
   expect(asks("AskUserQuestion")).toMatchObject({ asks: "question", subagent: "sub" });
@@ -137,7 +137,7 @@ function keyOf(event: HookEvent | null): string | null {
   return event?.kind === "permission_asked" || event?.kind === "tool_ended" ? event.callKey : null;
 }
 
-test("Claude Code: a failed turn says what has to happen first", () => {
+test("Claude Code: a failed turn has the reason that must be resolved first", () => {
   const failed = (error: string): HookEvent | null =>
     fromClaude({ hook_event_name: "StopFailure", error, last_assistant_message: "Not logged in · Please run /login" });
   const message = "Not logged in · Please run /login";

@@ -44,7 +44,7 @@ try {
     const line = JSON.stringify({ at: Date.now(), payload, nonce });
     const appended = appendLine(path, line, event);
     if (appended && socketPath) {
-      // Loaded only here: every other hook delays its agent by no more than a start of Node.
+      // Loaded only here: every other hook delays its agent only by the start of Node.
       const { askForDecision, printDecision } = await import("./hook-permission.mjs");
       const note = (settled) => appendLine(path, settled, event);
       await askForDecision({ socketPath, line, note, pass: (answer) => printDecision(answer, input) });

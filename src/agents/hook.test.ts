@@ -8,7 +8,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 
 const script = fileURLToPath(new URL("./hook.mjs", import.meta.url));
 
-/** Runs the hook as an agent does. It must always end with 0 and say nothing. */
+/** Runs the hook as an agent does. It must always exit with 0 and print nothing. */
 async function report(inbox: string | null, input: string | Buffer): Promise<void> {
   const child = spawn(process.execPath, [script], {
     env: inbox === null ? {} : { POSTERN_SESSION_INBOX: inbox },
@@ -47,7 +47,7 @@ test("a payload becomes one line with the time, readable only by its owner", asy
   expect((await stat(inbox)).mode & 0o777).toBe(0o600);
 });
 
-test("20 hooks at once leave 20 whole lines", async () => {
+test("20 concurrent hooks write 20 whole lines", async () => {
   const inbox = join(await makeTempFolder(), "inbox");
   const text = "long ".repeat(3000);
   await Promise.all(Array.from({ length: 20 }, (_, number) => report(inbox, JSON.stringify({ number, text }))));
@@ -75,7 +75,7 @@ test("an invalid or too long payload, or one without an inbox, is dropped silent
   await expect(stat(inbox)).rejects.toThrow("ENOENT");
 });
 
-test("a link in place of the inbox is not followed", async () => {
+test("a symbolic link in place of the inbox is not followed", async () => {
   const folder = await makeTempFolder();
   await writeFile(join(folder, "other"), "");
   await symlink(join(folder, "other"), join(folder, "inbox"));

@@ -12,7 +12,7 @@ export interface KnownAgent extends AgentEntry {
   readonly npmPackage: string | null;
   /** Null if it is not on npm. */
   readonly installCommand: Argv | null;
-  /** Empty if the agent has no login of its own. */
+  /** Empty if the agent has no login. */
   readonly loginMethods: LoginMethod[];
   /** The vendor's key variable that is set, or null. */
   readonly keyVariable: string | null;

@@ -35,7 +35,7 @@ async function makeWorld(store: Awaited<ReturnType<typeof openSqliteTestStore>>)
 }
 
 describeOnBothStores("the registry of agents", (openStore) => {
-  test("with nothing installed and nothing configured there is nothing", async () => {
+  test("with nothing installed or configured the registry is empty", async () => {
     const { registry } = await makeWorld(await openStore());
     expect(await registry.list()).toEqual({ agents: [], availableAgents: [], default: null });
     expect(await errorCode(registry.resolve(undefined))).toBe("agent_not_configured");
@@ -59,7 +59,7 @@ describeOnBothStores("the registry of agents", (openStore) => {
     expect(await registry.list()).toMatchObject({ agents: [], default: null });
   });
 
-  test("without a name: the default, else the only one, else a refusal", async () => {
+  test("without a name the default is used, then the only agent; otherwise it is an error", async () => {
     const { registry, install } = await makeWorld(await openStore());
     const [mine] = [await install("my-agent"), await install("other-agent")];
     await registry.configure("mine");
@@ -88,8 +88,8 @@ describeOnBothStores("the registry of agents", (openStore) => {
 
 test("an unknown name, an unconfigured agent and a missing program are different errors", async () => {
   const { registry, install, bin } = await makeWorld(await openSqliteTestStore());
-  expect(await errorCode(registry.resolve("nobody"))).toBe("agent_unknown");
-  expect(await errorCode(registry.configure("nobody"))).toBe("agent_unknown");
+  expect(await errorCode(registry.resolve("unknown"))).toBe("agent_unknown");
+  expect(await errorCode(registry.configure("unknown"))).toBe("agent_unknown");
   expect(await errorCode(registry.setDefault("mine"))).toBe("agent_not_configured");
   expect(await errorCode(registry.configure("mine"))).toBe("agent_binary_missing");
   expect(await errorCode(registry.configure("mine", { binary: join(bin, "none") }))).toBe("agent_binary_missing");
@@ -102,13 +102,13 @@ test("an unknown name, an unconfigured agent and a missing program are different
   ]);
 });
 
-test("names and aliases of the seed find the built-in agents", async () => {
+test("names and aliases find the built-in agents", async () => {
   const { registry } = await makeWorld(await openSqliteTestStore());
   expect(registry.template("agent_a").name).toBe("claude-code");
   expect(registry.template("agent_b").name).toBe("codex");
 });
 
-test("the version is asked once for each state of the program", async () => {
+test("the version is determined once for each state of the program", async () => {
   const { registry, install } = await makeWorld(await openSqliteTestStore());
   const binary = await install("my-agent");
   const starts = async (): Promise<number> => (await readFile(`${binary}.starts`, "utf8")).trim().split("\n").length;
@@ -128,7 +128,7 @@ test("PATH is looked up each time", async () => {
   expect((await registry.list()).availableAgents).toHaveLength(0);
 });
 
-test("the login state is cached, and asked again when it may have changed", async () => {
+test("the login state is cached, and read again when it may have changed", async () => {
   const { registry, install, env } = await makeWorld(await openSqliteTestStore());
   await install("my-agent");
   const login = async () => (await registry.list()).availableAgents[0]?.login;

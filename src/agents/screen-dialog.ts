@@ -7,7 +7,7 @@ export interface ScreenDialog {
   readonly text: string;
   /** In the order on the screen. */
   readonly choices: readonly DialogChoice[];
-  /** Index of the choice that Enter takes. */
+  /** Index of the choice that Enter selects. */
   readonly selected: number;
 }
 

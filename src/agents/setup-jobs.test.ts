@@ -27,7 +27,7 @@ const admin = callerWith("admin");
 const by: SetupJobOrigin = { accountId: "owner", from: { address: "127.0.0.1", userAgent: "A browser" } };
 const another: SetupJobOrigin = { accountId: "anna", from: { address: "::1", userAgent: null } };
 
-/** Log-ins of an agent that is this Node, in a real terminal host, with a clock that the test turns. */
+/** Logins of an agent that is this Node, in a real terminal host, with the test's clock. */
 async function setUp(
   script = "console.log('Go to https://login.invalid'); process.stdin.once('data', () => process.exit(3));",
   begins: Promise<void> = Promise.resolve(),
@@ -81,12 +81,12 @@ async function setUp(
   });
   const terminalOf = (loginId: string): string => {
     const found = logins.find(loginId, admin);
-    if (found === null) throw new Error("There is no such log-in.");
+    if (found === null) throw new Error("Unknown login.");
     return found.terminalId;
   };
   const lives = async (terminalId: string): Promise<boolean> =>
     (await host.list()).some((info) => info.terminalId === terminalId && info.exit === null);
-  /** What the host has on disk of terminals, live and gone. */
+  /** The host's files of live and ended terminals. */
   const folders = (): readonly string[] => readdirSync(join(fixture.stateDir, "terminals"));
   const screen = async (setupJobId: string): Promise<string> =>
     (await host.snapshot(terminalOf(setupJobId))).lines.join("\n");
@@ -108,7 +108,7 @@ test("a login runs in a terminal; a second call returns the same one, another ag
 
   await host.write(terminalId, "code\r");
   await expect.poll(() => changed, patience).toEqual(["agent"]);
-  // Its last screen is there for a moment, and the next log-in is another.
+  // Its last screen remains available for a moment, and the next login is a new job.
   expect(terminalOf(first.sessionId)).toBe(terminalId);
   expect((await logins.logIn("agent", { by })).sessionId).not.toBe(first.sessionId);
   await clock.advance(minuteMs);
@@ -135,12 +135,12 @@ test("it ends after two minutes without a viewer, and after ten in any case", as
   await clock.advance(2 * minuteMs);
   await expect.poll(() => lives(alone), patience).toBe(false);
   stop?.();
-  stop?.(); // once is once
+  stop?.(); // has no effect a second time
   await clock.advance(3 * minuteMs);
   expect(await lives(watched)).toBe(true);
   stopAnother?.();
   await clock.advance(minuteMs);
-  logins.find(sessionId, admin)?.watch(); // a page that was loaded anew
+  logins.find(sessionId, admin)?.watch(); // a reloaded page
   await clock.advance(2 * minuteMs);
   expect(await lives(watched)).toBe(true);
   await clock.advance(2 * minuteMs);
@@ -156,7 +156,7 @@ test("an agent without a login is refused, and running jobs end with the gateway
   expect(logins.owns(terminalId)).toBe(false);
 });
 
-test("nothing is kept of what it showed, whether it ended before the gateway or with it", async () => {
+test("its output is not kept, whether it ended before the gateway or with it", async () => {
   const { host, logins, terminalOf, changed, folders } = await setUp();
   const ended = terminalOf((await logins.logIn("agent", { by })).sessionId);
   const running = terminalOf((await logins.logIn("other", { by })).sessionId);
@@ -172,7 +172,7 @@ test("nothing is kept of what it showed, whether it ended before the gateway or 
   expect(await host.recording(ended)).toBeNull();
 });
 
-test("nothing is kept of what it showed when its host is lost", async () => {
+test("its output is not kept when its host is lost", async () => {
   const { host, logins, terminalOf, folders } = await setUp();
   const terminalId = terminalOf((await logins.logIn("agent", { by })).sessionId);
   const screen = async (): Promise<string> => (await host.snapshot(terminalId)).lines.join("\n");
@@ -190,7 +190,7 @@ test("a program that exits immediately is an ended login", async () => {
   await expect.poll(() => changed, patience).toEqual(["agent"]);
 });
 
-/** An npm that does what the rest says. */
+/** An npm that runs the given script. */
 async function plantNpm(bin: string, script: string): Promise<void> {
   await writeFile(join(bin, "npm"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
@@ -206,7 +206,7 @@ test("an installation runs npm without keys, one at a time, and reports how it e
   expect(logins.ofAgent("other")).toEqual([]);
   expect(logins.find(sessionId, callerWith("coding:drive", "coding:read"))).toBeNull();
   await expect.poll(() => screen(sessionId), patience).toMatch(/^npm install --global @agents\/agent key:\s*$/m);
-  // It needs nobody who watches.
+  // It needs no viewer.
   await clock.advance(9 * minuteMs);
   expect(await lives(terminalOf(sessionId))).toBe(true);
   const log = await logins.logIn("agent", { by });
@@ -229,7 +229,7 @@ test("a cancelled job ends with its processes and leaves nothing; the next one s
   expect(processRow(child)?.zombie ?? true).toBe(true);
   expect(logins.ofAgent("agent")).toEqual([]);
   expect(folders()).toEqual([]);
-  await logins.cancel("agent", "install", { by }); // twice is once
+  await logins.cancel("agent", "install", { by }); // the second one has no effect
   await plantNpm(bin, "exit 0");
   const next = await logins.install("agent", { by });
   expect(next.sessionId).not.toBe(sessionId);
@@ -253,7 +253,7 @@ test("a job requested while another is being cancelled starts after that one's e
   await logins.cancel("agent", "install", { by });
 });
 
-test("one that is cancelled before its terminal is there leaves none", async () => {
+test("a job cancelled before its terminal exists leaves no terminal", async () => {
   const begins = Promise.withResolvers<void>();
   const { logins, host, folders, notes } = await setUp(undefined, begins.promise);
   const asked = logins.logIn("agent", { by });
@@ -267,7 +267,7 @@ test("one that is cancelled before its terminal is there leaves none", async () 
   expect(folders()).toEqual([]);
 });
 
-test("a way to log in that the agent does not have is refused", async () => {
+test("a login method that the agent does not have is refused", async () => {
   const { logins } = await setUp();
   expect(await errorCode(logins.logIn("agent", { method: "code", by }))).toBe("invalid_request");
 });
@@ -280,7 +280,7 @@ test("the start, cancellation and end of a job are audited once, with the agent'
   const login = { subject: "agent", details: {} };
   expect(notes).toEqual([{ ...by, ...login, action: "agent_login_started" }]);
   await logins.cancel("alias", "login", { by: another });
-  await logins.cancel("alias", "login", { by: another }); // nothing runs any more
+  await logins.cancel("alias", "login", { by: another }); // nothing is running
   expect(notes.slice(1)).toEqual([{ ...another, ...login, action: "agent_login_cancelled" }]);
   await logins.install("agent", { by });
   await expect.poll(() => notes.length, patience).toBe(4);
@@ -288,7 +288,7 @@ test("the start, cancellation and end of a job are audited once, with the agent'
     { ...by, ...login, action: "agent_install_started" },
     { ...by, subject: "agent", details: { exitCode: 0 }, action: "agent_install_ended" },
   ]);
-  await logins.cancel("agent", "install", { by }); // its terminal is closed: that is no act
+  await logins.cancel("agent", "install", { by }); // this only closes its terminal, which is not audited
   const { sessionId } = await logins.logIn("agent", { by });
   await host.write(terminalOf(sessionId), "code\r");
   await expect
@@ -314,7 +314,7 @@ test("leaving a page ends its login soon, unless it is watched elsewhere; cancel
   await clock.advance(minuteMs);
   expect(await lives(terminalId)).toBe(true);
 
-  // The other page is loaded anew while this one is left once more.
+  // The other page reloads while this one is left again.
   await leave();
   await clock.advance(2_000);
   elsewhere?.();

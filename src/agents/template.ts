@@ -210,7 +210,7 @@ export interface AgentTemplate {
   readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
   /** Missing if the composer cannot be read: then delivery relies on timing. */
   readonly composer?: Composer;
-  /** The state that a window title shows; null for any other title. An agent with this gets input only while the title says idle. */
+  /** The state that a window title shows; null for any other title. An agent with this gets input only while the title shows idle. */
   readonly readTitle?: (title: string) => ObservedActivity | null;
   /** For an agent without hooks that report a change of the session. */
   readonly moves?: {
@@ -239,7 +239,7 @@ export interface AgentTemplate {
    * without processes that have exited.
    */
   externalSessions(env: Environment): Promise<ReadonlyMap<string, ExternalHolder>>;
-  /** The agent's state file; null if it says nothing. */
+  /** The state in the agent's state file; null if there is none. */
   liveState(
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },

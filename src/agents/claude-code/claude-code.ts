@@ -187,7 +187,7 @@ async function settings(request: LaunchRequest): Promise<unknown> {
   };
 }
 
-/** Tools that ask the person for an answer, like a permission (measured). */
+/** Tools that ask the user for an answer, like a permission (measured). */
 const askingTools: Readonly<Record<string, "question" | "plan">> = {
   AskUserQuestion: "question",
   ExitPlanMode: "plan",

@@ -47,7 +47,7 @@ test("a file that cannot be read as an object is left as it is", async () => {
   }
 });
 
-test("a link stays a link, and the file behind it is changed", async () => {
+test("a symbolic link stays a link, and its target is changed", async () => {
   const target = await makeConfig({ kept: 1 });
   const path = join(await makeTempFolder(), ".claude.json");
   await symlink(target, path);
@@ -56,7 +56,7 @@ test("a link stays a link, and the file behind it is changed", async () => {
   expect(JSON.parse(await readFile(target, "utf8"))).toEqual({ kept: 1, added: 2 });
 });
 
-test("50 changes at once are all there at the end", async () => {
+test("50 concurrent changes are all applied", async () => {
   const path = await makeConfig({});
   await Promise.all(
     Array.from({ length: 50 }, (_, number) =>
@@ -66,7 +66,7 @@ test("50 changes at once are all there at the end", async () => {
   expect(Object.keys(await readClaudeConfig(path))).toHaveLength(50);
 });
 
-test("while Claude Code holds its lock nothing is written; what it wrote meanwhile is kept", async () => {
+test("while Claude Code holds its lock nothing is written; its own changes are kept", async () => {
   const path = await makeConfig({});
   await mkdir(`${path}.lock`);
   const change = changeClaudeConfig(path, (config) => ({ ...config, ours: true }));
@@ -98,7 +98,7 @@ test("a change that changes nothing does not wait for the lock", async () => {
   expect(Date.now() - startedAt).toBeLessThan(1_500);
 });
 
-test("a lock that was left behind is taken over", async () => {
+test("a stale lock is taken over", async () => {
   const path = await makeConfig({});
   await mkdir(`${path}.lock`);
   const old = new Date(Date.now() - 60_000);
@@ -127,7 +127,7 @@ test("the servers of the folder and of those above it are undecided at first", a
   expect(await undecidedMcpServers(dir, configDir, {})).toEqual(["one", "two"]);
 });
 
-test("the person's decisions stand: in the user's settings, the local ones, or the state file", async () => {
+test("the user's decisions are kept: in the user settings, the local ones, or the state file", async () => {
   const { dir, repository, configDir } = await makeProject();
   const projects = { [repository]: { enabledMcpjsonServers: ["one"] } };
   expect(await undecidedMcpServers(dir, configDir, { projects })).toEqual(["two"]);
@@ -138,7 +138,7 @@ test("the person's decisions stand: in the user's settings, the local ones, or t
   expect(await undecidedMcpServers(dir, configDir, {})).toEqual([]);
 });
 
-test("a repository enables its own servers only where the person has trusted it in Claude Code", async () => {
+test("a repository enables its own servers only if the user trusted it in Claude Code", async () => {
   const { dir, repository, configDir } = await makeProject();
   await put(join(repository, ".claude", "settings.json"), { enableAllProjectMcpServers: true });
   expect(await undecidedMcpServers(dir, configDir, {})).toEqual(["one", "two"]);
@@ -146,7 +146,7 @@ test("a repository enables its own servers only where the person has trusted it 
   expect(await undecidedMcpServers(dir, configDir, { projects })).toEqual([]);
 });
 
-test("files that are missing or in another form decide nothing", async () => {
+test("missing and malformed files decide nothing", async () => {
   const { dir, repository, configDir } = await makeProject();
   await put(join(repository, ".claude", "settings.local.json"), ["x"]);
   await mkdir(configDir, { recursive: true });

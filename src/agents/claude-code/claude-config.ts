@@ -183,7 +183,7 @@ const decisionsSchema = z.looseObject({
 const projectsSchema = z.record(z.string(), decisionsSchema);
 
 /**
- * MCP servers of a repository's `.mcp.json` without a decision open a dialog at the start. Earlier decisions of the person stand; the other
+ * MCP servers of a repository's `.mcp.json` without a decision open a dialog at the start. The user's earlier decisions are kept; the other
  * servers are disabled for this launch, which is the dialog's default. A repository's own settings count only if the person trusted it in
  * Claude Code (measured).
  * @returns the servers to disable

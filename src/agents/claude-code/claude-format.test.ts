@@ -82,7 +82,7 @@ describe("a transcript that Claude Code wrote", () => {
     ]);
   });
 
-  test("shows a prompt that was given in mid-turn, a custom command that the model answered, and no compaction", async () => {
+  test("shows a prompt sent during a turn, a custom command that the model answered, and no compaction", async () => {
     const { outline, summary } = await read("2.1.329-commands");
     expect(outline).toEqual([
       "user: long job",
@@ -113,7 +113,7 @@ describe("a transcript that Claude Code wrote", () => {
     expect(summary.lastTurn).toEqual({ kind: "aborted" });
   });
 
-  test("gives results of MCP tools and answered questions", async () => {
+  test("returns results of MCP tools and answered questions", async () => {
     const { turns } = await read("2.1.329-mcp");
     expect(turns[1]?.blocks[0]).toEqual({
       type: "tool_call",
@@ -125,13 +125,13 @@ describe("a transcript that Claude Code wrote", () => {
     expect(outline(turns)[3]).toMatch(/^assistant: AskUserQuestion ok "Your questions have been answered/);
   });
 
-  test("gives a pasted prompt as it was pasted, without the tags around it", async () => {
+  test("returns a pasted prompt without the tags around it", async () => {
     const { turns } = await read("2.1.329-paste");
     expect(turns[2]?.text).toBe("line one\nline two\n\n  indented \"quoted\" 'single' $HOME `x` 😀 ünï");
     expect(turns[6]?.text).toBe(" !touch /tmp/pwned");
   });
 
-  test("of versions 2.0 and 1.0 reads the same", async () => {
+  test("of versions 2.0 and 1.0 is read the same way", async () => {
     const told = [
       "user: think about two things",
       expect.stringMatching(

@@ -10,7 +10,7 @@ test.each([
   expect(claudeNeeds(code)).toBe(needs);
 });
 
-test("Claude Code says in one of two places when its limit resets", () => {
+test("the time when the limit resets is read from either of two places", () => {
   const at = { resetsAt: 1_795_280_236, rateLimitType: "five_hour" };
   const told = "2026-11-21T16:57:16.000Z";
   expect(claudeResetsAt({ quotaLimits: at })).toBe(told);

@@ -6,7 +6,7 @@ import { loginState } from "./claude-login.ts";
 
 const key = `sk-ant-${"x".repeat(40)}-the-last-20-of-it-A`;
 
-/** Of a home where nobody is logged in, with this in `.claude.json`. */
+/** The state of a home without a login, with this `.claude.json`. */
 async function stateWith(config: string | null, env: Readonly<Record<string, string>>) {
   const home = await makeTempFolder();
   const binary = join(home, "claude");
@@ -18,7 +18,7 @@ async function stateWith(config: string | null, env: Readonly<Record<string, str
 const said = (answer: "approved" | "rejected"): string =>
   JSON.stringify({ customApiKeyResponses: { [answer]: [key.slice(-20)] } });
 
-test("a key replaces the login, unless the person rejected it", async () => {
+test("a key replaces the login, unless the user rejected it", async () => {
   expect(await stateWith(null, { ANTHROPIC_API_KEY: key })).toBe("key_variable");
   expect(await stateWith(said("approved"), { ANTHROPIC_API_KEY: key })).toBe("key_variable");
   expect(await stateWith("not readable", { ANTHROPIC_API_KEY: key })).toBe("key_variable");

@@ -54,7 +54,7 @@ function keyTail(env: Environment): string {
   return (env["ANTHROPIC_API_KEY"] ?? "").slice(-20);
 }
 
-/** The person's answer to "use this API key?"; null if there is none. */
+/** The user's answer to "use this API key?"; null if there is none. */
 function keyAnswer(config: ClaudeConfig, tail: string): "approved" | "rejected" | null {
   const responses = keyResponses(config);
   return responses.rejected.includes(tail) ? "rejected" : responses.approved.includes(tail) ? "approved" : null;

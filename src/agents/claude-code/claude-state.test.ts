@@ -16,7 +16,7 @@ async function makeState(states: readonly Record<string, unknown>[]): Promise<Re
   return { CLAUDE_CONFIG_DIR: configDir };
 }
 
-test("a live process that runs the session is found, with what it is doing", async () => {
+test("a live process that runs the session is found, with its activity", async () => {
   const sessionId = newUuid();
   const env = await makeState([{ pid: process.pid, sessionId, procStart: myTicks, status: "busy", more: 1 }]);
   expect(await claudeCode.externalHolder(sessionId, env)).toEqual({ pid: process.pid, activity: "working" });
@@ -45,7 +45,7 @@ test.each([
   expect(told).toEqual(activity === null ? null : { activity, since: 7, hooked: waitingFor !== "dialog open" });
 });
 
-test("another session, a process that is gone, and a later process with the same pid are no holders", async () => {
+test("another session, an exited process, and a later process with the same pid are not holders", async () => {
   const sessionId = newUuid();
   const env = await makeState([
     { pid: process.pid, sessionId: newUuid(), procStart: myTicks },
@@ -56,7 +56,7 @@ test("another session, a process that is gone, and a later process with the same
   expect(await claudeCode.liveState(sessionId, { pid: process.ppid, env })).toBeNull();
 });
 
-test("files in another form, half written or missing say nothing", async () => {
+test("malformed, partial and missing files are ignored", async () => {
   const sessionId = newUuid();
   const env = await makeState([]);
   const folder = join(env["CLAUDE_CONFIG_DIR"] ?? "", "sessions");

@@ -31,7 +31,7 @@ test("another address of the vendor's API is kept, and the second variable works
   expect(args[3]).toContain(`base_url="http://127.0.0.1:1/v1",env_key="CODEX_API_KEY"`);
 });
 
-test("the vendor's provider by name does not count as chosen; the address in the file overrides the variable's", async () => {
+test("naming the vendor's provider does not count as choosing one; the address in the file overrides the variable", async () => {
   const config = `model_provider = "openai"\nopenai_base_url = "https://proxy.example/v1"`;
   const args = await argumentsWith({ config, env: { OPENAI_API_KEY: "x", OPENAI_BASE_URL: "http://127.0.0.1:1/v1" } });
   expect(args[3]).toContain(`base_url="https://proxy.example/v1",env_key="OPENAI_API_KEY"`);
@@ -40,16 +40,16 @@ test("the vendor's provider by name does not count as chosen; the address in the
 test.each([
   ["no key is set", { env: {} }],
   ["the key is empty", { env: { OPENAI_API_KEY: "" } }],
-  ["somebody is logged in", { auth: "{}" }],
+  ["a login exists", { auth: "{}" }],
   ["a provider is chosen", { config: `model_provider = "mine"` }],
   ["a profile is chosen", { config: `profile = "work"` }],
-  ["the log-in is in the keyring", { config: `cli_auth_credentials_store = "keyring"` }],
+  ["the login is in the keyring", { config: `cli_auth_credentials_store = "keyring"` }],
   ["the configuration cannot be read", { config: "= broken" }],
 ])("nothing is added when %s", async (_title, options) => {
   expect(await argumentsWith(options)).toEqual([]);
 });
 
-test("the person's own instructions are read", async () => {
+test("the user's own instructions are read", async () => {
   const home = await makeTempFolder();
   expect(await readCodexConfig(home)).toMatchObject({ choosesProvider: false, developerInstructions: null });
   await writeFile(

@@ -14,7 +14,7 @@ import type { Environment } from "../template.ts";
 
 /** The settings of `config.toml` that a start needs. */
 interface CodexConfig {
-  /** The person chose a provider or credential store: then nothing is added. */
+  /** The user chose a provider or credential store: then nothing is added. */
   readonly choosesProvider: boolean;
   /** The configured address of the vendor's API. */
   readonly openAiUrl: string | null;
@@ -28,7 +28,7 @@ export async function readCodexConfig(home: string): Promise<CodexConfig> {
   const path = join(home, "config.toml");
   const config = await parsedConfig(path);
   if (config === null) {
-    const choosesProvider = await exists(path); // unreadable: keep what it may say
+    const choosesProvider = await exists(path); // unreadable: it may choose one
     return { choosesProvider, openAiUrl: null, developerInstructions: null };
   }
   const store = config["cli_auth_credentials_store"];

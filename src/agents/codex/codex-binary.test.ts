@@ -45,17 +45,17 @@ test.skipIf(triples[system] === undefined).each(["..", "node_modules/@openai"])(
   },
 );
 
-test("a package without a program for this system is started by its script", async () => {
+test("a package without a program for this system is started through its script", async () => {
   const script = await makeProgram(join(await makeTempFolder(), "@openai", "codex", "bin", "codex.js"));
   expect(await nativeCodex(script)).toEqual({ binary: script, env: {} });
 });
 
-test("any other program is taken as it is", async () => {
+test("any other program is used as it is", async () => {
   const program = await makeProgram(join(await makeTempFolder(), "codex"));
   expect(await nativeCodex(program)).toEqual({ binary: program, env: {} });
 });
 
-// What Codex 0.156.0, 0.159.3 and 0.169.0 print, the same in all three but for the numbers of lines.
+// The output of Codex 0.156.0, 0.159.3 and 0.169.0, which differs only in line numbers.
 const refused =
   "bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)\n";
 const missing = `
@@ -73,7 +73,7 @@ function explain(stderr: string, settings: Readonly<Record<string, string>> = {}
   return explainSandbox(stderr, kernel);
 }
 
-test("bubblewrap that is nowhere is installed with Codex's own package", () => {
+test("the fix for a missing bubblewrap is to install Codex's own package", () => {
   expect(explain(missing)).toEqual({
     message: expect.stringContaining("bubblewrap is not installed"),
     fix: "npm install --global @openai/codex",
@@ -88,7 +88,7 @@ test.each([
     "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
   ],
   [{ "user/max_user_namespaces": "96365", "kernel/apparmor_restrict_unprivileged_userns": "0" }, null],
-])("user namespaces that are refused with %j are allowed by %s", (settings, fix) => {
+])("the fix for user namespaces refused with %j is %s", (settings, fix) => {
   expect(explain(refused, settings)).toEqual({ message: expect.stringContaining("(ENOSPC)"), fix });
 });
 
@@ -100,7 +100,7 @@ test.each([
   expect(explain(line).message).toContain("user namespaces");
 });
 
-test("anything else is quoted, without what a panic prints around it", () => {
+test("any other output is quoted, without a panic's own text", () => {
   const panic = "\nthread 'main' (1) panicked at linux-sandbox/src/x.rs:1:1:\nsomething new\nstack backtrace:\n";
   expect(explain(panic)).toEqual({ message: "Its sandbox does not start: something new", fix: null });
   expect(explain(withoutHelper).message).toContain("bwrap: execvp codex-linux-sandbox: No such file or directory");

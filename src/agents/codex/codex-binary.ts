@@ -86,7 +86,7 @@ export async function checkCodexSandbox(
       cwd: dirname(native.binary),
       timeoutMs: probeTimeoutMs,
     });
-    // Null: the probe did not run or end, which says nothing about the sandbox.
+    // Null: the probe did not run or end, so nothing is known about the sandbox.
     return exitCode === 0 || exitCode === null ? null : explainSandbox(stderr, kernelSetting);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -65,7 +65,7 @@ describe("a rollout of Codex", () => {
     expect(turns[7]?.model).toBe("some-model");
   });
 
-  test("with a review has what the user asked for as a turn, and no command that the user ran in the terminal", async () => {
+  test("with a review has the user's request as a turn, and no command that the user ran in the terminal", async () => {
     const { outline, summary } = await read("0.169.0-review");
     expect(outline).toEqual([
       "user: first words",
@@ -80,7 +80,7 @@ describe("a rollout of Codex", () => {
     expect(summary).toMatchObject({ title: "first words", lastTurn: { kind: "ended" }, skippedLines: 0 });
   });
 
-  test("gives calls of MCP tools the name that the model uses", async () => {
+  test("names calls of MCP tools as the model does", async () => {
     const { turns } = await read("0.169.0-mcp");
     expect(turns[3]?.blocks[0]).toMatchObject({
       name: "mcp__calc__add",
@@ -89,7 +89,7 @@ describe("a rollout of Codex", () => {
     });
   });
 
-  test("shows aborted scripts, and prompts that were steered into a running turn as turns of their own", async () => {
+  test("shows aborted scripts, and prompts steered into a running turn as separate turns", async () => {
     const { outline } = await read("0.169.0-interruptions");
     expect(outline).toEqual([
       "user: slow talk",
@@ -136,7 +136,7 @@ describe("a rollout of Codex", () => {
     expect(resumed.turns[2]?.usage).toEqual({ inputTokens: 200, outputTokens: 40, cacheReadTokens: 80 });
   });
 
-  test("of 0.47 and 0.34 counts a token count that came before the answer, and a repeated one once", async () => {
+  test("of 0.47 and 0.34 counts tokens reported before the answer, and a repeated count once", async () => {
     const recent = await read("0.47.0-tools");
     expect(recent.outline).toEqual(["user: do two things and think", twoThingsByShell]);
     expect(recent.turns[1]?.usage).toEqual({ inputTokens: 200, outputTokens: 40, cacheReadTokens: 80 });
@@ -148,7 +148,7 @@ describe("a rollout of Codex", () => {
     expect(older.turns[1]?.usage).toEqual({ inputTokens: 200, outputTokens: 40, cacheReadTokens: 80 });
   });
 
-  test("of 0.20, bare items without times, still reads", async () => {
+  test("of 0.20, with bare items without times, is still read", async () => {
     const { outline, turns, summary } = await read("0.20.0-tools");
     expect(outline).toEqual(["user: do two things and think", twoThingsByShell]);
     expect(turns[1]).toMatchObject({ at: null, endedAt: null, model: null, usage: null });

@@ -69,7 +69,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   let outputs: Buffer[] = [];
   let contexts: Buffer[] = [];
   let usages: Buffer[] = [];
-  /** The newest token count, and what it says about limits once it was parsed. */
+  /** The newest token count, and its limits once it was parsed. */
   let newestUsage: Buffer | null = null;
   let limitEnds: string | null = null;
   let totalTokens: number | null = from?.totalTokens ?? null;

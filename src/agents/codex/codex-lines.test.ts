@@ -13,7 +13,7 @@ test.each([
   expect(codexNeeds(error)).toBe(needs);
 });
 
-test("Codex's limit ends when the last of the windows that are used up does", () => {
+test("Codex's limit ends with the last of the exhausted windows", () => {
   const window = (used_percent: number, resets_at: number) => ({ used_percent, window_minutes: 300, resets_at });
   const at = (primary: unknown, secondary: unknown) => codexResetsAt({ rate_limits: { primary, secondary } });
   expect(at(window(100, 1_795_280_236), window(40, 1_895_280_236))).toBe("2026-11-21T16:57:16.000Z");

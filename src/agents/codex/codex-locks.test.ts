@@ -42,7 +42,7 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     expect(await heldSession(home, process.pid)).toBe(id);
   });
 
-  test("a file that is there, or only open, is not held", async () => {
+  test("a file that only exists, or is only open, is not held", async () => {
     const home = await makeTempFolder();
     const id = newUuid();
     await mkdir(join(home, "thread-writer-locks"));
@@ -67,7 +67,7 @@ describe.skipIf(process.platform !== "linux")("locks of Codex", () => {
     expect((await lockedSessions(home)).size).toBe(0);
   });
 
-  test("two locks in one process name no session", async () => {
+  test("a process with two locks has no known session", async () => {
     const home = await makeTempFolder();
     await holdLock(home, newUuid());
     await holdLock(home, newUuid());

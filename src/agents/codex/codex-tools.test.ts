@@ -3,7 +3,7 @@ import { shownCall, shownResult } from "./codex-tools.ts";
 
 const script = (input: string) => shownCall({ id: "1", name: "exec", input, result: null });
 
-test("a script is shown as the commands that it runs, in any quotes", () => {
+test("a script is shown as the commands that it runs, with any quotes", () => {
   expect(
     script('// @exec: {}\nlet result = await tools.exec_command({"cmd":"npm test \\"a\\"","yield_time_ms":30000});'),
   ).toMatchObject({ name: "exec_command", input: { command: 'npm test "a"' } });

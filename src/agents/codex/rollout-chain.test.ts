@@ -9,7 +9,7 @@ import type { Transcripts } from "../../transcripts/transcripts.ts";
 import { createTranscripts } from "../../transcripts/transcripts.ts";
 import { transcriptFormats } from "../transcript-formats.ts";
 
-// A real session: three prompts, back to before the second, two more, back to before the last, one more.
+// A real session: three prompts, back to before the second, two more, back to before the last, and one more.
 const session = "01a1feb7-a81c-78e1-ba88-cbce731fe35d";
 const names = [
   `rollout-2026-11-21T15-26-51-${session}.jsonl`,
@@ -45,7 +45,7 @@ async function told(path = paths[2] ?? ""): Promise<string[]> {
 const kept = ["user: first words", "user: fourth words", "user: sixth words"];
 
 describe("a rollout that continues an earlier part", () => {
-  test("is one conversation with it, without what was taken back", async () => {
+  test("is one conversation with it, without the turns that were undone", async () => {
     expect(await told(paths[0])).toEqual(["user: first words", "user: second words", "user: third words"]);
     expect(await told(paths[1])).toEqual(["user: first words", "user: fourth words", "user: fifth words"]);
     expect(await told()).toEqual(kept);
@@ -62,7 +62,7 @@ describe("a rollout that continues an earlier part", () => {
     expect(read?.summary.createdAt).toMatch(/^2026-11-21T15:26:5/);
   });
 
-  test("grows like any other, byte for byte", async () => {
+  test("grows like any other transcript, byte for byte", async () => {
     const [, , last = ""] = paths;
     const bytes = await readFile(last);
     await writeFile(last, "");
@@ -80,7 +80,7 @@ describe("a rollout that continues an earlier part", () => {
     expect(await told()).toEqual(kept);
   });
 
-  test("stands alone if the earlier part is missing or another one", async () => {
+  test("is read alone if the earlier part is missing or does not match", async () => {
     const first = await readFile(paths[0] ?? "");
     await writeFile(paths[0] ?? "", first.subarray(0, 2_000));
     expect(await told()).toEqual(kept.slice(1));
@@ -90,7 +90,7 @@ describe("a rollout that continues an earlier part", () => {
     expect(await told()).toEqual(kept.slice(2));
   });
 
-  test("that names itself, or nothing sensible, does no harm", async () => {
+  test("that refers to itself, or has an invalid reference, is read alone", async () => {
     const [, , last = ""] = paths;
     const text = await readFile(last, "utf8");
     for (const base of [`"01a1feb7-de25-7130-b785-4033a55f3d06"`, '"../../etc"', "7", '""']) {

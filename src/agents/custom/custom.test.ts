@@ -56,7 +56,7 @@ test("placeholders are replaced, and a group with a missing value is left out", 
   ]);
 });
 
-test("a value with braces is text, not a placeholder, and $& is nothing special", async () => {
+test("a value with braces is text, not a placeholder, and $& has no special meaning", async () => {
   const agent = template({ startArgs: ["{prompt}", ["{model}"]] });
   expect(await argvOf(agent, { prompt: "{model} $& {dir}", model: "{prompt}" })).toEqual([
     "/bin/my-agent",
@@ -65,7 +65,7 @@ test("a value with braces is text, not a placeholder, and $& is nothing special"
   ]);
 });
 
-test("what the arguments have no place for is refused, never dropped", async () => {
+test("a value without a placeholder in the arguments is refused, never dropped", async () => {
   const agent = template({ startArgs: ["{prompt}"], resumeArgs: ["--resume", "{sessionId}", ["{prompt}"]] });
   expect(agent.accepts).toEqual({ model: false, systemPrompt: false, prompt: true });
   expect(await errorCode(argvOf(agent, { model: "m" }))).toBe("model_not_supported");
@@ -128,7 +128,7 @@ test.each([
     "a transcript with a relative path",
     { startArgs: ["{sessionId}"], transcript: { format: "claude", path: "x/{sessionId}" } },
   ],
-  ["a transcript of an agent that is not told the id", { transcript: { format: "claude", path: "/x/{sessionId}" } }],
+  ["a transcript of an agent that does not get the id", { transcript: { format: "claude", path: "/x/{sessionId}" } }],
   ["an unknown format", { startArgs: ["{sessionId}"], transcript: { format: "other", path: "/{sessionId}" } }],
   ["a regime that finds nothing out", { idRegime: "discovered" }],
   ["a broken pattern", { readyPattern: "(" }],
@@ -137,7 +137,7 @@ test.each([
   expect(customAgentSchema.safeParse({ ...minimal, ...options }).success).toBe(false);
 });
 
-test("no two agents answer to one name", () => {
+test("two agents cannot have the same name", () => {
   const named = (name: string, aliases: readonly string[] = []) =>
     customAgentSchema.parse({ ...minimal, name, aliases });
   expect(createTemplates([named("one"), named("two", ["three"])]).map(({ name }) => name)).toEqual([

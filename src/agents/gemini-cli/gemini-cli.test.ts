@@ -18,13 +18,13 @@ test.each([
   ["where everything is allowed", [top, " *   Type your message", bottom, ...foot], true],
   ["with typed lines", [...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot], true],
   ["in a dialog", [...said, "╭────╮", "│ ? Shell  echo hi", "│ ● 1. Allow once", "╰────╯"], false],
-  ["under an answer that goes on", [...said, "✦ ECHO"], false],
+  ["under an unfinished answer", [...said, "✦ ECHO"], false],
   ["of nothing", ["", ""], false],
 ])("whether the composer is painted, %s", (_title, lines, painted) => {
   expect(geminiCli.composerPainted(lines)).toBe(painted);
 });
 
-test("the composer's text is what was typed, without its sign and earlier prompts", () => {
+test("the composer's text is the typed text, without its prompt sign and earlier prompts", () => {
   const textOn = (lines: readonly string[]) => geminiCli.composer?.text({ lines, bright: null });
   expect(textOn([...said, "✦ ECHO", top, " > one", "   two", bottom, ...foot])).toBe("one\ntwo");
   expect(textOn(composer)).toBe("");
@@ -51,7 +51,7 @@ describe("a transcript", () => {
     return path;
   }
 
-  test("is found by the id in its first line, never by its name alone; of two the one that was begun first", async () => {
+  test("is found by the id in its first line, never by its name alone; of two, the one that was started first", async () => {
     const home = await makeTempFolder();
     const id = newUuid();
     const other = `${id.slice(0, 9)}${newUuid().slice(9)}`;
@@ -72,7 +72,7 @@ describe("the settings", () => {
   const env = (home: string) => ({ HOME: home, GEMINI_API_KEY: "k" });
   const settingsOf = (home: string): string => join(home, ".gemini", "settings.json");
 
-  test("get the key as the log-in, and keep what they hold", async () => {
+  test("get the key as the login, and keep their other values", async () => {
     const home = await makeTempFolder();
     await answerKeyDialog({ HOME: home });
     await expect(stat(settingsOf(home))).rejects.toThrow("ENOENT");
@@ -89,7 +89,7 @@ describe("the settings", () => {
   });
 
   test.each(['{"security": {"auth": {"selectedType": "oauth-personal"}}}', '{\n// mine\n"ui": {}}', "[]"])(
-    "stay as they are: %s",
+    "are not changed: %s",
     async (text) => {
       const home = await makeTempFolder();
       await mkdir(join(home, ".gemini"));
@@ -99,7 +99,7 @@ describe("the settings", () => {
     },
   );
 
-  test("of the user or of the project that switch the title off are named", async () => {
+  test("of the user or the project that disable the title are named", async () => {
     const [home, dir] = [await makeTempFolder(), await makeTempFolder()];
     expect(await hidesTitle({ env: { HOME: home }, dir })).toBeNull();
     await mkdir(join(home, ".gemini"));

@@ -15,7 +15,7 @@ const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Reco
 const fileName = /^session-.+-(?<beginning>[0-9a-f]{8})\.jsonl$/;
 
 /**
- * Gemini CLI, as measured with 0.61.0. It takes hooks only from the user's, the repository's or root's files, none of which belong to one
+ * Gemini CLI, as measured with 0.61.0. It reads hooks only from the user's, the repository's or root's files, none of which belong to one
  * session: turns come from its transcript, its state from the window title.
  */
 export const geminiCli: AgentTemplate = {

@@ -49,7 +49,7 @@ describe("a transcript of Gemini CLI", () => {
     });
   });
 
-  test("keeps cancelled prompts, and takes neither copies of its history nor files named in a prompt for prompts", async () => {
+  test("keeps cancelled prompts, and does not read copies of its history or files named in a prompt as prompts", async () => {
     const { outline: told, summary } = await read("interruptions");
     const cancelled = `failed "[Operation Cancelled] Reason: User denied execution."`;
     expect(told).toEqual([
@@ -65,7 +65,7 @@ describe("a transcript of Gemini CLI", () => {
     expect(summary.lastTurn).toEqual({ kind: "aborted" });
   });
 
-  test("continues where it was resumed; the other file that a resume leaves has no turns", async () => {
+  test("continues where it was resumed; the second file that a resume creates has no turns", async () => {
     const { outline: told, summary } = await read("resumed");
     expect(told).toEqual([
       "user: hello",

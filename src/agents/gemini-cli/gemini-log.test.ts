@@ -40,7 +40,7 @@ const now = start + 61_000;
 const one = { firstId: first, startedAt: start };
 const stays = { from: 0, said: [["hello", 1]] } as const;
 
-test("a process stays in the session in which it was typed to, whatever commands followed", async () => {
+test("a process stays in the session that received its input, whatever commands followed", async () => {
   const project = await makeProject(
     [
       ["hello", 1],

@@ -9,7 +9,7 @@ const id = "11112222-3333-4444-8555-666677778888";
 const other = "be596b4b-3333-4444-8555-666677778888";
 
 test.skipIf(process.platform !== "linux")(
-  "live processes tell what they run, by argument or by what began with them",
+  "the session of a live process is found by its arguments or by the session that started with it",
   async () => {
     const root = await makeTempFolder();
     const home = join(root, ".gemini");

@@ -112,7 +112,7 @@ function homeOf(pid: number): string {
 
 const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
 
-/** A line or two for each directory in which it ever ran. */
+/** A line or two for each directory that it ever ran in. */
 const maxProjectsBytes = 4 * 1024 * 1024;
 
 /** The agent's folder for each project directory. */

@@ -199,7 +199,7 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
       while (next < end) {
         const reached = fetch(next, end, sink);
         if (reached === null)
-          next = end; // deleted meanwhile
+          next = end; // deleted since
         else next = reached;
         if (next < end) await setImmediate(); // the calls block this process
       }

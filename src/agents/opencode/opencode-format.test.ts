@@ -31,7 +31,7 @@ async function read({ path }: OpenCodeDatabase, range = { limit: 1_000 }) {
 }
 
 describe("a session of OpenCode", () => {
-  test("is read from its log: prompts as they were typed, calls with their results, how each turn ended", async () => {
+  test("is read from its log: prompts as typed, calls with their results, and the end of each turn", async () => {
     const database = await makeDatabase();
     database.append(recordedSession, recordedEvents);
     const { outline: told, turns, summary } = await read(database);
@@ -76,7 +76,7 @@ describe("a session of OpenCode", () => {
     });
   });
 
-  test("is the same, however far it was read before", async () => {
+  test("reads the same, however much was read before", async () => {
     const whole = await makeDatabase();
     whole.append(recordedSession, recordedEvents);
     const { turns } = await read(whole);
@@ -151,7 +151,7 @@ test("reading it is not a change; writing is", async () => {
   const database = await makeDatabase();
   database.append(recordedSession, recordedEvents.slice(0, 2));
   const [hasNews, journal] = [createJournalNews(), journalOf(database.path)];
-  await expect.poll(() => hasNews(journal)).toBe(false); // what was written just now is told each time
+  await expect.poll(() => hasNews(journal)).toBe(false); // recent writes are reported each time
   expect(sessionsIn(database.path)).toHaveLength(1);
   expect(hasNews(journal)).toBe(false);
   database.append(recordedSession, recordedEvents.slice(2, 4));

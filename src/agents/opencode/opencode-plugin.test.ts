@@ -16,7 +16,7 @@ const pluginSchema = z.object({
   Postern: z.custom<(input: object) => Promise<unknown>>((value) => typeof value === "function"),
 });
 
-/** The plugin as OpenCode loads it, with a client that knows one sub-agent. */
+/** The plugin as OpenCode loads it, with a client that reports one sub-agent. */
 async function load(socketPath = "", env: Readonly<Record<string, string>> = {}) {
   const inbox = join(await makeTempFolder(), "inbox");
   vi.stubEnv("POSTERN_SESSION_INBOX", inbox);
@@ -30,7 +30,7 @@ async function load(socketPath = "", env: Readonly<Record<string, string>> = {})
       get: async ({ path }: { path: { id: string } }) => ({ data: path.id === "ses_sub" ? { parentID: "ses_a" } : {} }),
     },
     _client: {
-      // OpenCode tells that it was answered before it answers the call.
+      // OpenCode reports the reply before it answers the call.
       async post({ url, body }: { url: string; body: unknown }) {
         posted.push({ url, body });
         const [, kind, requestID] = url.split("/");
@@ -92,7 +92,7 @@ test("a session, its prompts and the ends of its turns are reported; a sub-agent
     ]);
 });
 
-test("a turn that is cut off ends once, when its last answer is complete; one that failed says why", async () => {
+test("an interrupted turn ends once, when its last answer is complete; a failed one has its reason", async () => {
   const { say, tell, events } = await load();
   await say("ses_a", "one");
   await tell("message.updated", answer("msg_1"));
@@ -121,7 +121,7 @@ test("changing to another session before the first prompt ends the resumed one",
     .toEqual(["ses_a SessionEnd", "ses_b SessionStart", "ses_b UserPromptSubmit"]);
 });
 
-test("an OpenCode that runs as a command reports nothing", async () => {
+test("OpenCode reports nothing when it runs a single command", async () => {
   const inbox = join(await makeTempFolder(), "inbox");
   vi.stubEnv("POSTERN_SESSION_INBOX", inbox);
   vi.stubEnv("POSTERN_OPENCODE_PID", String(process.pid + 1));
@@ -138,7 +138,7 @@ const request = {
   metadata: { command: "ls" },
 };
 
-test("requests are answered from the gateway, in OpenCode's terms", async () => {
+test("requests are answered by the gateway, in OpenCode's terms", async () => {
   const decisions = [
     { decision: { behavior: "deny", message: "Not now." } },
     { decision: { behavior: "allow" }, input: { answers: { "Which?": "This" } } },

@@ -47,7 +47,7 @@ test.each([
     { kind: "turn_failed", message: "APIError" },
   ],
   [{ hook_event_name: "Stop" }, { kind: "turn_ended" }],
-])("what its plugin tells: %j", (payload, event) => {
+])("the plugin's report %j becomes an event", (payload, event) => {
   const claim = openCode.parseHook(JSON.stringify({ session_id: "ses_a", ...payload }));
   expect(claim).toMatchObject({ event, agentSessionId: "ses_a" });
 });
@@ -77,7 +77,7 @@ describe("a launch", () => {
   const configOf = (env: Readonly<Record<string, string>>) =>
     configSchema.parse(JSON.parse(env["OPENCODE_CONFIG_CONTENT"] ?? ""));
 
-  test("passes the plugin in addition to the environment's configuration, and asks for everything but reading", async () => {
+  test("passes the plugin in addition to the environment's configuration, and asks for permission for everything except reading", async () => {
     const own = {
       OPENCODE_CONFIG_CONTENT: '{"plugin":["mine"],"theme":"x"}',
       OPENCODE_PERMISSION: '{"bash":"allow","webfetch":"deny"}',
@@ -95,13 +95,13 @@ describe("a launch", () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const rules = JSON.parse(env["OPENCODE_PERMISSION"] ?? "");
     expect(rules).toMatchObject({ "*": "ask", glob: "allow", read: { "*": "allow", "*.env": "ask" } });
-    // By name, for a configuration that allows it by name stands behind its own "*".
+    // By name, because a configuration that allows it by name puts that after its own "*".
     expect(rules).toMatchObject({ bash: "ask", edit: "ask", webfetch: "ask", external_directory: "ask" });
     const again = await openCode.plan({ ...request, env: { ...request.env, ...env } });
     expect(configOf(again.env).plugin, "in a gateway that runs in such a session").toEqual(config.plugin);
   });
 
-  test("may edit, or do all that is not forbidden", async () => {
+  test("can edit, or do everything that is not forbidden", async () => {
     const edits = await openCode.plan(await makeRequest({ permissionMode: "edits" }));
     expect(JSON.parse(edits.env["OPENCODE_PERMISSION"] ?? "")).toMatchObject({ "*": "ask", edit: "allow" });
     const all = await openCode.plan(await makeRequest({ permissionMode: "all" }));
@@ -109,7 +109,7 @@ describe("a launch", () => {
     expect(all.env).not.toHaveProperty("OPENCODE_PERMISSION");
   });
 
-  test("resumes a session that is in the database, and no other: it would begin a new one", async () => {
+  test("resumes only a session that is in the database: for any other OpenCode would start a new one", async () => {
     const home = await makeTempFolder();
     const folder = join(home, ".local", "share", "opencode");
     await mkdir(folder, { recursive: true });
@@ -134,7 +134,7 @@ describe("a launch", () => {
   });
 });
 
-test("a login comes before a key, and without either the state is unknown", async () => {
+test("a login takes precedence over a key, and without either the state is unknown", async () => {
   const home = await makeTempFolder();
   const login = (env: object) => openCode.loginState("opencode", { HOME: home, ...env });
   expect(await login({})).toBe("unknown");
@@ -144,7 +144,7 @@ test("a login comes before a key, and without either the state is unknown", asyn
   expect(await login({})).toBe("logged_in");
 });
 
-test.skipIf(process.platform !== "linux")("a session that somebody's OpenCode was started with is told", async () => {
+test.skipIf(process.platform !== "linux")("a session that a user's own OpenCode started with is found", async () => {
   const home = await makeTempFolder();
   await mkdir(join(home, "bin"));
   await writeFile(join(home, "bin/opencode"), "setInterval(() => undefined, 1_000); console.log('ready');");
@@ -168,7 +168,7 @@ test.skipIf(process.platform !== "linux")("a session that somebody's OpenCode wa
 });
 
 test.skipIf(process.platform !== "linux")(
-  "a process that has not opened its database is told from one that has",
+  "a process that has not opened its database is distinguished from one that has",
   async () => {
     const folder = await makeTempFolder();
     const link = join(await makeTempFolder(), "moved");

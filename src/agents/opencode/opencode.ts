@@ -166,7 +166,7 @@ function namedIn(options: readonly string[]): string | null {
 
 /**
  * The sessions of a database that arguments of live processes name (Linux): no file of the agent records them. Those that a gateway started
- * are left out: it knows their current session itself.
+ * are left out: it determines their current session itself.
  */
 async function openCodeSessions(database: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const found = new Map<string, ExternalHolder>();
