@@ -62,7 +62,7 @@ async function run(argv: readonly string[], clientsKnown = true) {
     close: async () => undefined,
   };
   const folder = await makeTempFolder();
-  const ports = onlyPorts({ openStores: async () => stores, socketPath: async () => `${folder}/nobody.sock` });
+  const ports = onlyPorts({ openStores: async () => stores, socketPath: async () => `${folder}/none.sock` });
   return { ...(await runCommand(argv, { ports, clock })), asked };
 }
 
@@ -100,7 +100,7 @@ describe("postern account", () => {
     expect(JSON.parse((await run(["account", "list", "--json"])).stdout).accounts).toHaveLength(2);
   });
 
-  test("remove says whom, and when there is none of that name", async () => {
+  test("remove names the removed account, and reports an unknown name", async () => {
     expect(await run(["account", "remove", "anna"])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^Removed anna\. /),
@@ -114,7 +114,7 @@ describe("postern account", () => {
 });
 
 describe("postern client", () => {
-  test("add prints the id, and the secret of one that can keep it", async () => {
+  test("add prints the id, and the secret of a confidential client", async () => {
     const open = await run([
       "client",
       "add",
@@ -132,7 +132,7 @@ describe("postern client", () => {
     expect(JSON.parse((await run(["client", "add", "x", "--json"])).stdout)).toMatchObject({ clientSecret: null });
   });
 
-  test("list shows names as plain text, and says what to do when there is none", async () => {
+  test("list shows names as plain text, and the next step when there are none", async () => {
     const { stdout } = await run(["client", "list"]);
     expect(stdout).toContain("app:/cb");
     expect(stdout).toMatch(/^[\n\x20-\x7e]*$/);
@@ -143,7 +143,7 @@ describe("postern client", () => {
     });
   });
 
-  test("remove says which, and when there is none of that id", async () => {
+  test("remove names the removed client, and reports an unknown id", async () => {
     expect(await run(["client", "remove", "c1"])).toMatchObject({ code: 0, stdout: "Removed c1.\n" });
     expect(await run(["client", "remove", "c2"])).toMatchObject({
       code: 1,

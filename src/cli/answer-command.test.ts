@@ -25,7 +25,7 @@ const question = pendingPermission({
   input: { questions: [{ question: "a=b?" }, { question: "Which way?" }] },
 });
 
-/** Runs the command against a session that waits for these. */
+/** Runs the command against a session with these pending requests. */
 async function answer(permissions: readonly PendingPermission[], ...argv: readonly string[]): Promise<CliRun> {
   gateway = await startScriptedGateway({
     coding_read_session: [{ body: readOutput({ permissions: [...permissions] }) }],
@@ -38,13 +38,13 @@ async function answer(permissions: readonly PendingPermission[], ...argv: readon
 
 const sent = (): unknown => gateway?.requests.find(({ path }) => path.endsWith("coding_answer_permission"))?.body;
 
-test("the only permission needs no name", async () => {
+test("a single permission request needs no id", async () => {
   const run = await answer([first], "answer", sessionId, "--allow");
   expect(run).toMatchObject({ code: 0, stdout: expect.stringContaining("working") });
   expect(sent()).toEqual({ sessionId, permissionId: first.permissionId, decision: "allow" });
 });
 
-test("of several one must be named, and they are listed", async () => {
+test("with several requests an id is required, and they are listed", async () => {
   const run = await answer([first, second], "answer", sessionId, "--deny");
   expect(run.code).toBe(2);
   expect(run.stderr).toContain(`${first.permissionId} Bash`);
@@ -56,7 +56,7 @@ test("of several one must be named, and they are listed", async () => {
   expect(sent()).toEqual({ sessionId, permissionId: second.permissionId, decision: "deny", message: "no" });
 });
 
-test("without a decision everything that waits is shown", async () => {
+test("without a decision all pending requests are shown", async () => {
   const run = await answer([first, { ...second, answerable: false }], "answer", sessionId);
   expect(run).toMatchObject({ code: 0 });
   expect(run.stdout).toBe(
@@ -65,13 +65,13 @@ test("without a decision everything that waits is shown", async () => {
   expect(sent()).toBeUndefined();
 });
 
-test("questions are answered by their texts, whatever signs these hold", async () => {
+test("questions are answered by their text, whatever characters it contains", async () => {
   await answer([question], "answer", sessionId, "--answer", "a=b?=yes=no", "--answer", "Which way?=left");
   const answers = { "a=b?": "yes=no", "Which way?": "left" };
   expect(sent()).toEqual({ sessionId, permissionId: question.permissionId, decision: "allow", answers });
 });
 
-test("what makes no sense is refused before anything is decided", async () => {
+test("invalid combinations are refused before anything is decided", async () => {
   for (const argv of [
     ["--allow", "--deny"],
     ["--message", "x"],
@@ -99,7 +99,7 @@ test("a refusal of the gateway is reported", async () => {
   expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining("postern: permission_gone") });
 });
 
-test("interrupt says what it did", async () => {
+test("interrupt reports what it did", async () => {
   const run = await answer([], "interrupt", sessionId);
   expect(run).toMatchObject({ code: 0, stdout: "Stopped the turn in 0b0c0000-0000-4000-8000-000000000001.\n" });
 });

@@ -37,11 +37,11 @@ interface AskOptions extends CommonOptions {
 }
 
 const heartbeatMs = 15_000;
-/** The gateway takes no larger body by default. */
+/** The gateway accepts no larger body by default. */
 const maxPromptBytes = 1024 * 1024;
 const promptTooLarge = "The prompt on standard input is larger than 1 MiB. Put it into a file and mention the file.";
 const dayS = 86_400;
-/** Between two reads, should they return at once. */
+/** Between two reads that return immediately. */
 const pauseMs = 200;
 
 /** `postern coding ask`: one prompt, and the answer when the turn has ended. */
@@ -137,7 +137,7 @@ async function followTurn(
 ): Promise<AskOutput> {
   let answer = first;
   const turns = new Map<number, Turn>((first.turns ?? []).map((turn) => [turn.index, turn]));
-  // The last turn is asked for again, because it may have grown; with none yet, only what is new since then is of this prompt.
+  // The last turn is read again, because it may have grown; without one, only newer turns belong to this prompt.
   let after = turns.size > 0 ? Math.max(...turns.keys()) - 1 : first.turnCount - 1;
   while (isUnderWay(answer) && context.clock.now() < deadline) {
     await context.clock.sleep(pauseMs);

@@ -27,7 +27,7 @@ function restorePort(asked: RestoreOptions[], restored: Partial<RestoredBackup> 
 }
 
 describe("postern backup", () => {
-  test("prints the file alone, and says that it holds secrets", async () => {
+  test("prints only the file on standard output, and warns that it contains secrets", async () => {
     const asked: BackupOptions[] = [];
     const run = await runCommand(["backup", "b.tar.gz"], { ports: { backUp: backupPort(asked) } });
     expect(run).toMatchObject({ code: 0, stdout: "/srv/code/b.tar.gz\n" });
@@ -36,7 +36,7 @@ describe("postern backup", () => {
     expect(asked).toMatchObject([{ withKey: true, withRecordings: false }]);
   });
 
-  test("names the file by the time, and passes its options on", async () => {
+  test("names the file after the time, and passes its options on", async () => {
     const asked: BackupOptions[] = [];
     const argv = ["backup", "--without-key", "--with-recordings", "--json"];
     const run = await runCommand(argv, { ports: { backUp: backupPort(asked) } });
@@ -49,7 +49,7 @@ describe("postern backup", () => {
 });
 
 describe("postern restore", () => {
-  test("says what cannot be known on a fresh machine", async () => {
+  test("reports what cannot be known on a new machine", async () => {
     const asked: RestoreOptions[] = [];
     const run = await runCommand(["restore", "b.tar.gz"], {
       ports: { restore: restorePort(asked, { withKey: false }) },
@@ -60,7 +60,7 @@ describe("postern restore", () => {
     expect(asked).toMatchObject([{ file: "/srv/code/b.tar.gz", replace: false, replay: true }]);
   });
 
-  test("says what did not come back, and where the state of before is", async () => {
+  test("reports what was not restored, and where the previous state is", async () => {
     const asked: RestoreOptions[] = [];
     const before = { folder: "/srv/home.before-restore-x", schema: null };
     const replayed = { logs: 2, sessions: 1, accounts: 0, credentials: 3 };
@@ -72,7 +72,7 @@ describe("postern restore", () => {
   });
 });
 
-test("every command of the documentation of operations is one, with options that it has", async () => {
+test("every command in the operations documentation exists, with its options", async () => {
   const text = await readFile(new URL("../../docs/operations.md", import.meta.url), "utf8");
   const commands = [...text.matchAll(/^postern ((?:backup|restore)[^#\n]*)/gm)].map(([, line = ""]) => line.trim());
   expect(commands).toHaveLength(4);

@@ -29,7 +29,7 @@ async function coding(
   return runCommand(["coding", ...argv], { ports: { socketPath: () => Promise.resolve(socketPath) }, ...options });
 }
 
-test("ask waits for the turn and prints what the agent said, alone on standard output", async () => {
+test("ask waits for the turn and prints only the agent's answer on standard output", async () => {
   const run = await coding({ coding_ask: [{ body: askOutput() }] }, [
     "ask",
     "hi",
@@ -100,7 +100,7 @@ test("ask shows a dialog in the agent's terminal with its choices, and exits wit
   expect(read.stdout).toContain("postern attach");
 });
 
-test("ask with --wait 0 does not wait and says where to read on", async () => {
+test("ask with --wait 0 does not wait and prints how to read the answer", async () => {
   const answer = askOutput({ activity: "starting", turns: [] });
   const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "--wait", "0", "hi"]);
   expect(run).toMatchObject({ code: 0, stdout: "" });
@@ -108,7 +108,7 @@ test("ask with --wait 0 does not wait and says where to read on", async () => {
   expect(gateway?.requests).toMatchObject([{ body: { waitMs: 0 } }]);
 });
 
-test("ask shows that it waits while nothing comes, and stops with the answer", async () => {
+test("ask shows that it is waiting until the answer arrives", async () => {
   let beats = 0;
   let stopped = false;
   const clock = {
@@ -179,21 +179,21 @@ test.each([
     askOutput({ turns: [turn(0, "hi")], turnFailure: "Your credit\nis too low." }),
     "agent_failed: claude-code did not answer: Your credit is too low.",
   ],
-  ["missing log-in", askOutput({ activity: "needs_login" }), "agent_needs_you"],
+  ["missing login", askOutput({ activity: "needs_login" }), "agent_needs_you"],
 ])("ask ends with 1 on a %s", async (_name, answer, message) => {
   const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);
   expect(run.code).toBe(1);
   expect(run.stderr).toContain(`postern: ${message}`);
 });
 
-test("ask prints what does not work around the agent", async () => {
+test("ask prints warnings about the session", async () => {
   const answer = askOutput({ turns: [turn(0, "hi")], warnings: ["Its sandbox\nis broken. To fix it: sudo repair"] });
   const run = await coding({ coding_ask: [{ body: answer }] }, ["ask", "hi"]);
   expect(run.stderr).toContain("Warning: claude-code: Its sandbox is broken. To fix it: sudo repair\n");
   expect(run.code).toBe(0);
 });
 
-test("what a transcript holds cannot act on the terminal", async () => {
+test("control sequences in a transcript cannot reach the terminal", async () => {
   const evil = "a\u001b]52;c;ZXZpbA==\u0007b\u009b2Jc\rd";
   const body = readOutput({ turns: [turn(0, evil)], dir: `/srv/${evil}`, title: evil });
   const run = await coding({ coding_read_session: [{ body }] }, ["read", "x"]);
@@ -230,7 +230,7 @@ test("read --wait waits only while the agent works", async () => {
   expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x" }, { sessionId: "x", waitMs: 600_000 }]);
 });
 
-test("close, close-all and agents speak to their tools", async () => {
+test("close, close-all and agents call their tools", async () => {
   const closed = { ...sessionSummary({ status: "completed" }), worktree: null };
   const entry = {
     name: "codex",
@@ -289,13 +289,13 @@ test("with --json the problem is JSON too", async () => {
   });
 });
 
-test("an answer of another shape is an error, not half an output", async () => {
+test("an answer of an unexpected shape is an error, without partial output", async () => {
   const run = await coding({ coding_read_session: [{ body: { turns: "none" } }] }, ["read", "x"]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toContain("postern: internal_error: The gateway's answer to coding_read_session does not match");
 });
 
-test("without a gateway the exit code is 3 and the message says postern serve", async () => {
+test("without a gateway the exit code is 3 and the message names postern serve", async () => {
   const run = await runCommand(["coding", "agents"], {
     ports: { socketPath: () => Promise.resolve("/nonexistent/gateway.sock") },
   });
@@ -303,7 +303,7 @@ test("without a gateway the exit code is 3 and the message says postern serve", 
   expect(run.stderr).toMatch(/^postern: gateway_not_running: No gateway is listening on .*`postern serve`\.\n$/);
 });
 
-test("a gateway that dies before it answers is reported as gone", async () => {
+test("a gateway that exits before it answers is reported as stopped", async () => {
   const started = await startScriptedGateway({ coding_list_agents: [{ body: {}, delayMs: 10_000 }] });
   const running = runCommand(["coding", "agents"], {
     ports: { socketPath: () => Promise.resolve(started.socketPath) },

@@ -8,12 +8,12 @@ import { loadConfig, refuseReadableNetwork } from "../app/config.ts";
 const pages = documents();
 
 interface Call {
-  /** As the document has it. */
+  /** The text in the document. */
   readonly text: string;
   readonly argv: readonly string[];
 }
 
-/** The words of each `postern …` of these lines, by one shell, which also takes quotes and comments away. */
+/** The words of each `postern …` in these lines, split by one shell, which also removes quotes and comments. */
 function callsOf(lines: readonly string[]): readonly Call[] {
   const show = 'postern() { printf "%s\\037" "$each" "$@" >&3; echo >&3; }';
   const each = lines.map((line, index) => `each=${index}; ( PATH=; ${withWords(line)}\n)`);
@@ -27,13 +27,13 @@ function callsOf(lines: readonly string[]): readonly Call[] {
   });
 }
 
-/** Runs a command as far as the first thing outside of itself. */
+/** Runs a command up to its first external call. */
 async function parse(argv: readonly string[]): Promise<{ readonly understood: boolean; readonly said: string }> {
   const { code, stdout, stderr } = await runCommand(argv, { interactive: true });
   return { understood: code !== 2, said: `${stdout}${stderr}` };
 }
 
-test("every command of postern that a document shows or names is one, with options that it has", async () => {
+test("every postern command in the documentation exists, with its options", async () => {
   const seen = new Set<string>();
   for (const { path, commands, mentioned } of pages) {
     const lines = [...commands.map(({ text }) => text), ...mentioned.flatMap(alternatives)];
@@ -41,7 +41,7 @@ test("every command of postern that a document shows or names is one, with optio
       if (seen.has(argv.join("\0"))) continue;
       seen.add(argv.join("\0"));
       const { understood, said } = await parse(argv);
-      // A command's bare name stands for it in prose.
+      // Prose can mention a command by its bare name.
       const isName =
         argv.every((word) => /^[a-z-]+$/.test(word)) &&
         (await usage(argv)).startsWith(`Usage: postern ${argv.join(" ")} `);
@@ -64,7 +64,7 @@ function alternatives(mentioned: string): readonly string[] {
   );
 }
 
-test("what is to be typed stands in blocks that are run: `sh`, or `console` with its output", () => {
+test("commands to type are in blocks that are run: `sh`, or `console` with its output", () => {
   for (const { path, text } of pages) {
     for (const { code, language, line } of codeBlocks(text)) {
       if (language === "sh" || language === "console") continue;
@@ -74,7 +74,7 @@ test("what is to be typed stands in blocks that are run: `sh`, or `console` with
   }
 });
 
-test("every way to serve in the documentation of remote access is refused only where it says so", async () => {
+test("every way to serve in the remote access documentation is refused only where documented", async () => {
   const commands = pages.find(({ path }) => path === "docs/remote-access.md")?.commands ?? [];
   const ways = commands.filter(({ text }) => text.startsWith("postern serve "));
   expect(ways.length).toBeGreaterThan(4);
@@ -94,5 +94,5 @@ test("every way to serve in the documentation of remote access is refused only w
     });
     expect(code, text).toBe(shown === null ? null : "unsafe_configuration");
   }
-  expect(listening(), "a start that failed listens for signals no more").toBe(before);
+  expect(listening(), "a failed start removes its signal listeners").toBe(before);
 });

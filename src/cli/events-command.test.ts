@@ -8,7 +8,7 @@ import type { SessionEvent } from "../wire/events.ts";
 
 const ids = ["01M7ZA2SG9NK1X0GTPCY33DG0A", "01M7ZA2SG9NK1X0GTPCY33DG0B", "01M7ZA2SG9NK1X0GTPCY33DG0C"] as const;
 
-/** A gateway whose event streams are a script: each connection gets the next one, told with which id it came. */
+/** A gateway with scripted event streams, one for each connection. It records the `last-event-id` of each request. */
 async function scripted(streams: readonly ((response: ServerResponse) => void)[]) {
   const socketPath = join(await makeTempFolder(), "gateway.sock");
   const requests: { readonly path: string; readonly lastEventId: string | undefined }[] = [];
@@ -36,7 +36,7 @@ function ended(id: string): SessionEvent {
   return { ...turnEnded(), id };
 }
 
-test("events prints a line for each event, without what a terminal might act on", async () => {
+test("events prints a line for each event, without control characters", async () => {
   const { requests, run } = await scripted([
     (response) => {
       response.write(": still here\nid: 00000000000000000000000000\n\n");

@@ -127,7 +127,7 @@ interface Position {
   seen: boolean;
 }
 
-/** @returns true when nothing more is wanted, false when the stream broke off */
+/** @returns true when the command is done, false when the stream was interrupted */
 function readStream(
   { socketPath, sessionId }: FollowOptions,
   { reports, position }: { readonly reports: FollowerReports; readonly position: Position },

@@ -44,7 +44,7 @@ function page(differs: Partial<ListOutput> = {}): { readonly body: ListOutput } 
   return { body: { sessions, total: 4, limit: 20, offset: 0, hasMore: false, indexing: null, ...differs } };
 }
 
-test("list prints a line for each session: how long ago, who, what it does, its title, where, and its ID", async () => {
+test("list prints a line for each session: age, agent, activity, title, folder and ID", async () => {
   const run = await list(page());
   expect(gateway?.requests).toEqual([{ path: "/api/coding/coding_list_sessions", body: {} }]);
   expect(run.code).toBe(0);
@@ -62,7 +62,7 @@ test("list prints a line for each session: how long ago, who, what it does, its 
   expect(run.stderr).toBe("1 to 4 of 4.\n");
 });
 
-test("list sends its filters, folders from where it runs", async () => {
+test("list sends its filters, with folders relative to the working directory", async () => {
   const filters = ["--agent", "agent_b", "--since", "2026-01-31", "--dir", "sub", "--status", "failed"];
   await list(page(), [...filters, "--limit", "5", "--offset", "10"]);
   expect(gateway?.requests[0]?.body).toEqual({
@@ -81,13 +81,13 @@ test.each([
   ["--limit", "0"],
   ["--limit", "201"],
   ["--offset", "-1"],
-])("list refuses %s %s before it asks", async (...argv) => {
+])("list refuses %s %s before it calls the gateway", async (...argv) => {
   const run = await list(page(), argv);
   expect(run.code).toBe(2);
   expect(gateway?.requests).toEqual([]);
 });
 
-test("list says how to go on, that not everything is indexed yet, and that there is nothing", async () => {
+test("list prints how to continue, that not everything is indexed yet, and that there are no sessions", async () => {
   const indexing = { done: 30, total: 10_000 };
   const more = await list(page({ total: 40, offset: 4, hasMore: true, indexing }));
   expect(more.stderr).toBe("5 to 8 of 40. More: --offset 8. 30 of 10000 transcripts indexed so far.\n");
@@ -146,7 +146,7 @@ function found(differs: Partial<SearchOutput> = {}): { readonly body: SearchOutp
   return { body: { sessions, total: 2, limit: 10, offset: 0, hasMore: false, indexing: null, ...differs } };
 }
 
-test("search sends the words as one query, with folders from where it runs, and prints each session with its place", async () => {
+test("search sends the words as one query, with folders relative to the working directory, and prints the matches", async () => {
   const argv = ["login", "page", "--in", "all", "--dir", "sub", "--agent", "agent_b", "--limit", "2", "--offset", "4"];
   const run = await search(found(), argv);
   expect(gateway?.requests).toEqual([
@@ -167,14 +167,14 @@ test("search sends the words as one query, with folders from where it runs, and 
   expect(run.stderr).toBe("1 to 2 of 2.\n");
 });
 
-test("on a terminal the words are shown in bold, and nothing else of the text has escapes", async () => {
+test("on a terminal the words are bold, and the text contains no other escapes", async () => {
   const run = await search(found(), ["LOGIN", "redir"], { interactive: true });
   expect(run.stdout).toContain("\u001b[1mLogin\u001b[22m page\n");
   expect(run.stdout).toContain("the \u001b[1mlogin\u001b[22m \u001b[1mredir\u001b[22mect…");
   expect(run.stdout.replaceAll(/\u001b\[(?:1|22)m/g, "")).not.toContain("\u001b");
 });
 
-test("search says how to go on, and that not everything is indexed yet", async () => {
+test("search prints how to continue, and that not everything is indexed yet", async () => {
   const run = await search(found({ total: 40, offset: 10, hasMore: true, indexing: { done: 30, total: 10_000 } }), [
     "x",
   ]);
@@ -183,7 +183,7 @@ test("search says how to go on, and that not everything is indexed yet", async (
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No matching sessions.\n" });
 });
 
-test("search prints JSON, and a query that the gateway refuses with its words", async () => {
+test("search prints JSON, and the gateway's message for a refused query", async () => {
   const run = await search(found(), ["x", "--json"]);
   expect(JSON.parse(run.stdout)).toEqual(found().body);
   const refused = await search({ status: 400, body: problem(400, "invalid_request") }, ["--", "-"]);
@@ -191,7 +191,7 @@ test("search prints JSON, and a query that the gateway refuses with its words", 
   expect(refused.stderr).toContain("This is invalid_request.");
 });
 
-test("search without words, or with a limit that is none, explains itself", async () => {
+test("search without words, or with an invalid limit, is a usage error", async () => {
   expect((await search(found(), [])).stderr).toContain("query");
   expect((await search(found(), ["x", "--limit", "0"])).stderr).toContain("from 1 to 200");
   expect((await search(found(), ["x", "--in", "files"])).code).toBe(2);

@@ -82,7 +82,7 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
   );
 }
 
-/** The fewest columns in which a title or a folder is legible. */
+/** The fewest columns for a legible title or folder. */
 const leastColumns = 8;
 const gap = 2;
 
@@ -196,7 +196,7 @@ export function markerOf(query: string): (text: string) => string {
   const words = query.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
   if (words.length === 0) return (text) => text;
   const longestFirst = words.toSorted((one, other) => other.length - one.length);
-  // Where words have spaces between them, a word begins after none of its letters.
+  // In scripts that separate words by spaces, a word cannot start after a letter.
   const pattern = new RegExp(`(?<![a-z0-9])(?:${longestFirst.join("|")})`, "giu");
   return (text) => text.replace(pattern, (found) => `\u001b[1m${found}\u001b[22m`);
 }

@@ -46,7 +46,7 @@ async function run(argv: readonly string[], records = [record]) {
     close: async () => undefined,
   };
   const folder = await makeTempFolder();
-  const ports = onlyPorts({ openStores: async () => stores, socketPath: async () => `${folder}/nobody.sock` });
+  const ports = onlyPorts({ openStores: async () => stores, socketPath: async () => `${folder}/none.sock` });
   return runCommand(argv, { ports, clock });
 }
 
@@ -71,7 +71,7 @@ describe("postern login-link", () => {
     });
   });
 
-  test("takes the address from --base-url, when it is one", async () => {
+  test("uses the address of --base-url, if it is valid", async () => {
     const { stdout } = await run(["login-link", "--base-url", "https://agents.example.org"]);
     expect(stdout).toBe("https://agents.example.org/sign-in#secret\n");
     for (const odd of ["agents.example.org", "ftp://agents.example.org", "javascript:alert(1)", ""]) {
@@ -81,7 +81,7 @@ describe("postern login-link", () => {
 });
 
 describe("postern browser", () => {
-  test("lists who is signed in; what a browser says of itself is plain text", async () => {
+  test("lists signed-in browsers; what a browser reports about itself is plain text", async () => {
     const { stdout } = await run(["browser", "list"]);
     expect(stdout).toContain("b1");
     expect(stdout).toContain("2025-01-02T00:00:00.000Z");
@@ -94,7 +94,7 @@ describe("postern browser", () => {
     });
   });
 
-  test("signs one out, and says when there is none of that id", async () => {
+  test("signs one out, and reports an unknown id", async () => {
     expect(await run(["browser", "revoke", "b1"])).toMatchObject({ code: 0, stdout: "Signed out b1.\n" });
     expect(JSON.parse((await run(["browser", "revoke", "b1", "--json"])).stdout)).toEqual({ revoked: "b1" });
     const missing = await run(["browser", "revoke", "b2"]);
@@ -109,14 +109,14 @@ describe("postern serve", () => {
     baseUrl: "http://localhost:7177",
     authRequired,
     async createSignInLink() {
-      if (!authRequired) throw new Error("Nobody needs a link.");
+      if (!authRequired) throw new Error("No link is needed.");
       return { url, expiresAt };
     },
     close: async () => undefined,
     endTerminals: async () => undefined,
   });
 
-  test("greets a person with a sign-in link and how long it is good, and leaves none in a log", async () => {
+  test("prints a sign-in link and its lifetime in a terminal, and never writes one to a log", async () => {
     const shown = await greeting(gateway(true), { json: false, context: { interactive: true, clock } });
     expect(shown).toContain(`expires in 10 minutes): ${url}\n`);
     const logged = await greeting(gateway(true), { json: false, context: { interactive: false, clock } });
@@ -124,7 +124,7 @@ describe("postern serve", () => {
     expect(logged).toContain("postern login-link");
   });
 
-  test("gives it in JSON too, and none while the door is open", async () => {
+  test("prints it in JSON too, and none while authentication is off", async () => {
     const json = async (authRequired: boolean): Promise<unknown> =>
       JSON.parse(await greeting(gateway(authRequired), { json: true, context: { interactive: false, clock } }));
     expect(await json(true)).toMatchObject({ baseUrl: "http://localhost:7177", signIn: { url, expiresAt } });

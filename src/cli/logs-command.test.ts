@@ -46,7 +46,7 @@ interface Answered {
   readonly body: unknown;
 }
 
-/** Runs `postern logs …` against a gateway that answers these requests, each named `<method> <path>`; what is not named is a 404. */
+/** Runs `postern logs …` against a gateway that answers these requests, each named `<method> <path>`; anything else is a 404. */
 async function logs(
   argv: readonly string[],
   answers: Readonly<Record<string, Answered>>,
@@ -75,7 +75,7 @@ async function logs(
   return { ...ran, requests };
 }
 
-test("list sends its filters, shows a line for each entry and how to go on", async () => {
+test("list sends its filters, and prints a line for each entry and how to continue", async () => {
   const path = "GET /api/v1/logs?sessionId=0b0c&source=session&status=ready&limit=2";
   const body = { logs: [entry(), entry({ logId: "log2", title: null, status: "pending" })], nextCursor: "c1" };
   const argv = ["list", "--session", "0b0c", "--source", "session", "--status", "ready", "--limit", "2"];
@@ -102,7 +102,7 @@ test("list sends its filters, shows a line for each entry and how to go on", asy
     expect((await logs(["list", ...wrong], {})).code).toBe(2);
 });
 
-test("show prints what an entry says and what follows from it, without a terminal's control characters", async () => {
+test("show prints an entry and its facts, without control characters", async () => {
   const run = await logs(["show", "log1"], { "GET /api/v1/logs/log1": { body: detail } });
   expect(run.stdout).toContain("Fix the guard\nEntry: log1 · session · ready\nSession: 0b0c\nDirectory: /srv/code\n");
   expect(run.stdout).toContain("why so");
@@ -135,7 +135,7 @@ test("search shows each entry with the text around the words", async () => {
   expect(bold.stdout).toContain("\u001b[1mguard\u001b[22m");
 });
 
-test("facts sends what is asked as the gateway names it", async () => {
+test("facts sends its filters by the gateway's names", async () => {
   const query =
     "subject=Decision%3Atimeout&predicate=status&object=e1&asOf=2026-01-01T00%3A00%3A00Z&knownAt=2026-02-01T00%3A00%3A00Z";
   const argv = ["--subject", "Decision:timeout", "--predicate", "status", "--object", "e1"];
@@ -167,7 +167,7 @@ test("add remembers its words, or standard input; record a session", async () =>
   expect((await logs(["record", "0b0c"], { [path]: { body: known } })).stderr).toContain("already");
 });
 
-test("delete shows what would go and asks; only a yes deletes", async () => {
+test("delete shows what it would delete and asks; only a yes deletes", async () => {
   const looks = {
     "GET /api/v1/logs/log1/deletion-preview": { body: preview },
     "GET /api/v1/logs/log1": { body: detail },
@@ -188,7 +188,7 @@ test("delete shows what would go and asks; only a yes deletes", async () => {
   expect(await logs(["delete", "none", "--yes"], answers)).toMatchObject({ code: 1 });
 });
 
-test("purge finds what is older page by page, asks once, and deletes each; what is gone already does no harm", async () => {
+test("purge finds older entries page by page, asks once, and deletes each; entries already deleted are no error", async () => {
   const old = "2025-01-01T00:00:00.000Z";
   const pages = {
     "GET /api/v1/logs?limit=200": {
@@ -211,7 +211,7 @@ test("purge finds what is older page by page, asks once, and deletes each; what 
   expect(all.requests).toHaveLength(5);
 });
 
-test("purge takes a session whole, and says what it needs", async () => {
+test("purge deletes a whole session, and names missing options", async () => {
   const message = "Deleted 1 log entry of the session.";
   const body = { success: true, message, deleted: { logs: 1, episodes: 1, statements: 0, entities: 0, facts: 0 } };
   const answers = {
@@ -225,7 +225,7 @@ test("purge takes a session whole, and says what it needs", async () => {
   }
 });
 
-test("help has examples, and without a gateway there is one exit code for that", async () => {
+test("help has examples, and without a gateway every command has the same exit code", async () => {
   for (const command of ["list", "show", "search", "facts", "add", "record", "delete", "purge"]) {
     const { code, stdout } = await runCommand(["logs", command, "--help"]);
     expect([code, stdout], command).toEqual([0, expect.stringContaining(`$ postern logs ${command}`)]);

@@ -9,7 +9,7 @@ export interface GatewayPlace {
   readonly clock: Clock;
 }
 
-/** What it takes to have a session again. */
+/** The data needed to reopen a session. */
 export interface Session {
   readonly sessionId: string;
   readonly version: string;
@@ -30,7 +30,7 @@ const patienceMs = 15_000;
 const goodbyeMs = 1_000;
 
 /**
- * The session that clients of the 2025 specifications have with the gateway, opened anew when the gateway has forgotten it, and what is sent
+ * The session that clients of the 2025 specifications have with the gateway, reopened when the gateway has forgotten it, and what is sent
  * in it.
  */
 export class BridgeSession {
@@ -70,7 +70,7 @@ export class BridgeSession {
     if (sessionId !== null) this.#current = { sessionId, version: this.#negotiated };
   }
 
-  /** Of what was granted, what the next session has to be asked for again. */
+  /** The granted subscriptions that the next session has to request again. */
   remember({ method, params }: Message): void {
     const uri = params?.["uri"];
     if (typeof uri !== "string") return;
@@ -135,7 +135,7 @@ export class BridgeSession {
     const opening: Promise<void> = work.finally(() => {
       if (this.#opening === opening) this.#opening = null;
     });
-    opening.catch(() => undefined); // reported to those who wait for it
+    opening.catch(() => undefined); // reported to its waiters
     this.#opening = opening;
     return opening;
   }
@@ -146,7 +146,7 @@ export class BridgeSession {
     const answer = await this.whenThere(() => this.post(initialize, { session: null, signal }), signal);
     this.begun(answer);
     const session = this.#current;
-    if (session === null) return; // what is asked next is answered with the reason
+    if (session === null) return; // the next request is answered with the reason
     try {
       const sending = { session, signal };
       await this.post({ jsonrpc: "2.0", method: "notifications/initialized" }, sending);
@@ -166,7 +166,7 @@ export class BridgeSession {
   }
 }
 
-/** The headers of what is sent in a session. */
+/** The headers of requests in a session. */
 export function sessionHeaders(session: Session | null): Readonly<Record<string, string>> {
   if (session === null) return {};
   return { "mcp-session-id": session.sessionId, "mcp-protocol-version": session.version };
@@ -228,7 +228,7 @@ export async function listen(
         return void (await inSession.have({ jsonrpc: "2.0" }, signal));
       }
       if (status === 400 && lastEventId !== null) {
-        lastEventId = null; // it is no longer kept: follow from now on
+        lastEventId = null; // no longer kept: continue from now
         continue;
       }
       if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;

@@ -21,7 +21,7 @@ interface Taken {
   readonly response: ServerResponse;
 }
 
-/** A gateway that answers as the test says, on a Unix socket. */
+/** A gateway on a Unix socket that answers as scripted. */
 async function startScripted(answer: (taken: Taken) => void, path?: string) {
   const socketPath = path ?? join(await makeTempFolder(), "gateway.sock");
   const taken: Taken[] = [];
@@ -49,7 +49,7 @@ function reply({ message, response }: Taken, headers: Readonly<Record<string, st
   response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result: { protocolVersion: "2025-11-25" } }));
 }
 
-/** As a gateway that knows the session `known`, whose stream of its own says nothing. */
+/** A gateway that has the session `known`, with a silent event stream. */
 function replyIn(known: string, taken: Taken): void {
   const { message, request, response } = taken;
   if (message?.method === "initialize") return reply(taken, { "mcp-session-id": known });
@@ -132,7 +132,7 @@ test("a call that is cancelled while it waits for the gateway is not sent later"
   first.close();
   say({ id: 2, method: "tools/call", params: { name: "coding_ask" } });
   say({ id: 3, method: "tools/list" });
-  await expect.poll(waits, patient).toBeGreaterThanOrEqual(2); // each found nobody
+  await expect.poll(waits, patient).toBeGreaterThanOrEqual(2); // each found no gateway
   say({ method: "notifications/cancelled", params: { requestId: 2 } });
   const second = await startScripted((taken) => replyIn("s", taken), first.socketPath);
   await expect.poll(text, patient).toContain('"id":3,"result"');
@@ -140,7 +140,7 @@ test("a call that is cancelled while it waits for the gateway is not sent later"
   expect(text()).not.toContain('"id":2');
 });
 
-test("a call that waited for a restarted gateway is sent in the new session, not in none", async () => {
+test("a call that waited for a restarted gateway is sent in the new session, never without one", async () => {
   const first = await startScripted((taken) => replyIn("s", taken));
   const pauses: (() => void)[] = [];
   const sleep = (): Promise<void> => new Promise((resolve) => void pauses.push(resolve));
@@ -169,7 +169,7 @@ test("a call that waited for a restarted gateway is sent in the new session, not
   expect(text()).toContain('"id":2,"result"');
 });
 
-test("a gateway that says nothing keeps neither cancellations nor the end of input back", async () => {
+test("an unresponsive gateway delays neither cancellations nor the end of input", async () => {
   const gateway = await startScripted(() => undefined);
   const { say, end } = startBridge(gateway.socketPath);
   say({ id: 1, method: "initialize" });
@@ -178,7 +178,7 @@ test("a gateway that says nothing keeps neither cancellations nor the end of inp
   await end();
 });
 
-test("a place to go on from that the gateway no longer keeps is given up, not the stream", async () => {
+test("an event id that the gateway no longer keeps is dropped, and the stream continues", async () => {
   const places: unknown[] = [];
   const gateway = await startScripted((taken) => {
     const { request, response } = taken;
@@ -197,7 +197,7 @@ test("a place to go on from that the gateway no longer keeps is given up, not th
   expect(places.slice(0, 3)).toEqual([undefined, "e1", undefined]);
 });
 
-test("nothing more is read from the gateway while its client takes nothing", async () => {
+test("nothing more is read from the gateway while the client does not read", async () => {
   const message = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(100_000) } })}\n\n`;
   let sent = 0;
   const gateway = await startScripted(({ response }) => {
@@ -222,7 +222,7 @@ test("nothing more is read from the gateway while its client takes nothing", asy
   taking.resolve();
 });
 
-test("a large message costs time in proportion to its size, wherever it is cut", async () => {
+test("a large message takes time proportional to its size, wherever it is split", async () => {
   const text = "x".repeat(24 * 1024 * 1024);
   const gateway = await startScripted(({ response }) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

@@ -30,14 +30,14 @@ export interface BridgeOptions extends GatewayPlace {
   readonly input: AsyncIterable<Uint8Array>;
   /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
   readonly write: (line: string) => Promise<void>;
-  /** Called with what no answer can say. */
+  /** Called with messages that cannot be part of a response. */
   readonly warn: (text: string) => void;
 }
 
-/** As much as a gateway takes at most. */
+/** The most that a gateway accepts. */
 const maxLineLength = 64 * 1024 * 1024;
 const maxRunning = 100;
-/** So long what was asked just before the end is still answered; clients that end a server wait two seconds before they kill it. */
+/** Requests sent just before the end are still answered for this long; clients wait two seconds before they kill a server. */
 const lastAnswersMs = 1_200;
 const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
 const closedByClient = new PosternError("client_gone", "The client closed the connection.");
@@ -45,7 +45,7 @@ const closedByClient = new PosternError("client_gone", "The client closed the co
 /**
  * Carries lines of JSON-RPC to the gateway's `/mcp` and its answers back, until the input ends: what is not answered soon after is cancelled.
  * The server is the gateway alone; this only keeps the session that clients of the 2025 specifications have with it, and opens it
- * anew when the gateway has forgotten it.
+ * again when the gateway has forgotten it.
  */
 export async function bridgeMcp(options: BridgeOptions): Promise<void> {
   const bridge = new McpBridge(options);
@@ -175,7 +175,7 @@ class McpBridge {
           return this.#write(text);
         },
       };
-      // At each attempt: the session may have been lost meanwhile.
+      // At each attempt, because the session may have been lost in between.
       const { session, answer } = await this.#session.whenThere(async () => {
         const current = await this.#session.have(message, signal);
         return { session: current, answer: await this.#send(message, { session: current, signal, reports }, running) };
@@ -195,7 +195,7 @@ class McpBridge {
     }
   }
 
-  /** One attempt. What was cancelled meanwhile, and did not reach the gateway, is not tried again. */
+  /** One attempt. A call that was cancelled before it reached the gateway is not retried. */
   async #send(message: Message, sending: Sending, running: Running): Promise<McpAnswer> {
     running.isSent = true;
     try {

@@ -10,7 +10,7 @@ import { turnEnded } from "../../test/support/session-events.ts";
 const patient = { timeout: 10_000, interval: 20 };
 const uri = `postern://sessions/${sessionSummary().sessionId}`;
 
-test("without a token it says how to make one; without a gateway it ends with code 3", async () => {
+test("without a token it prints how to create one; without a gateway it exits with code 3", async () => {
   const noToken = await runCommand(["mcp"], { ports: { token: async () => null } });
   expect(noToken.code).toBe(1);
   expect(noToken.stderr).toContain("postern token create --name mcp --scopes coding:read,coding:write");
@@ -67,9 +67,9 @@ test.each(["2025", "2026"] as const)(
   },
 );
 
-test("a gateway that restarts is found again, with what was subscribed to; what it did not answer fails", async () => {
+test("a restarted gateway is found again, with the subscriptions; unanswered calls fail", async () => {
   const slow = slowTool();
-  // The store of the second is another one: it would not know the token.
+  // The second gateway has another store, without the token.
   const first = await startMcpServer({ tools: [echoTool, slow.tool], config: { auth: "none" } });
   const { socketPath } = first;
   const { client, lines } = await connectThroughBridge("2025", { socketPath, token: "any" });
@@ -80,7 +80,7 @@ test("a gateway that restarts is found again, with what was subscribed to; what 
   await expect.poll(() => slow.signals.length, patient).toBe(1);
   await first.close();
   expect(await lost).toContain("gateway");
-  // What is asked meanwhile waits for it.
+  // Calls made in between wait for it.
   const early = client.callTool({ name: "echo", arguments: { text: "early" } });
   await sleep(50);
   const second = await startMcpServer({ tools: [echoTool], config: { socketPath, auth: "none" } });
@@ -99,7 +99,7 @@ test("an invalid message and a refusal of the gateway are error responses", asyn
   const { socketPath } = await startMcpServer({ tools: [echoTool] });
   const ping = JSON.stringify({ jsonrpc: "2.0", id: 5, method: "tools/list" });
   async function* stdin() {
-    yield Buffer.from(`nonsense\n\n${ping}\n`); // and that is all: what was asked before the end is answered
+    yield Buffer.from(`nonsense\n\n${ping}\n`); // the end of input: earlier requests are still answered
   }
   const { code, stdout } = await runCommand(["mcp"], {
     ports: { token: async () => "pst_revoked", socketPath: async () => socketPath },

@@ -12,7 +12,7 @@ async function split(chunks: readonly string[], maxLength = 10): Promise<readonl
 
 const line = (text: string): Line => ({ kind: "line", text });
 
-test("lines come whole, however they were cut; empty ones do not come", async () => {
+test("lines arrive whole however they were split; empty ones are skipped", async () => {
   const utf8 = Buffer.from("grün").toString("latin1");
   expect(await split(["a", "b\n\nc\r\n", utf8.slice(0, 3), `${utf8.slice(3)}\nend`])).toEqual(
     ["ab", "c\r", "grün", "end"].map(line),

@@ -82,7 +82,7 @@ async function readAnswer(incoming: IncomingMessage, reports: McpReports | null)
   };
 }
 
-/** Text that comes in pieces: each is looked at once, however long the block becomes. */
+/** Text that arrives in pieces: each is scanned once, however long the block becomes. */
 class BlockParts {
   #parts: string[] = [];
   #length = 0;

@@ -71,7 +71,7 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
-/** `path` from the folder in which the command runs. */
+/** `path` relative to the working directory. */
 export function absolutePath(path: string, cwd: string): string {
   return resolve(cwd, path);
 }
@@ -103,7 +103,7 @@ export function exitCodeOf(error: unknown): number {
   return error.code === "usage" ? exitCodes.usage : exitCodes.error;
 }
 
-/** What to do after an error of the inside, which does not know the commands. */
+/** The next step after an error of a capability, which does not know the commands. */
 const advice: Readonly<Record<string, string>> = {
   session_not_found: "List sessions with `postern coding list`.",
   token_not_found: "List tokens with `postern token list`.",
@@ -116,7 +116,7 @@ const advice: Readonly<Record<string, string>> = {
   gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
 };
 
-/** One line (or one JSON object) that says what went wrong and what to do; null when commander has said it already. */
+/** One line (or one JSON object) with the error and the next step; null when commander has printed it already. */
 export function errorText(error: unknown, options: { readonly json: boolean }): string | null {
   if (error instanceof CommanderError) return null;
   const code = isPosternError(error) ? error.code : "internal_error";

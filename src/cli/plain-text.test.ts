@@ -4,15 +4,15 @@ import { expect, test } from "vitest";
 import { unpooled } from "../core/unpooled.ts";
 import { cutEnd, cutStart, padTo, plainLine, plainText, printableJson, table, widthOf } from "./plain-text.ts";
 
-test("escape sequences go with all their bytes, newlines and tabs stay", () => {
+test("escape sequences are removed whole, newlines and tabs are kept", () => {
   expect(plainText("\u001b[31mred\u001b[0m\n\ttab\u001b]0;title\u0007end")).toBe("red\n\ttabend");
 });
 
-test("a lone escape, a carriage return, C1 controls and order marks are gone", () => {
+test("a lone escape, carriage returns, C1 controls and byte order marks are removed", () => {
   expect(plainText("a\u001bb\rc\u009b31md\u202ee\u2066f\u007f")).not.toMatch(/[\u001b\r\u009b\u202e\u2066\u007f]/);
 });
 
-test("whatever the text, no byte that a terminal acts on is left", () => {
+test("no text leaves a control byte for the terminal", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       expect(plainText(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
@@ -20,11 +20,11 @@ test("whatever the text, no byte that a terminal acts on is left", () => {
   );
 });
 
-test("a line is one line", () => {
+test("a value on one line contains no line break", () => {
   expect(plainLine(" a\n\tb\r\nc ")).toBe("a b c");
 });
 
-test("JSON keeps every character and shows none that a terminal acts on", () => {
+test("JSON keeps every character and escapes those that a terminal acts on", () => {
   const value = { text: "\u001b[31m\u009b\u007f\u202e ä 🙂" };
   const text = printableJson(value);
   expect(text).not.toMatch(/[\u001b\u007f-\u009f\u202e]/);
@@ -59,7 +59,7 @@ test.each(wide)("%s takes %i columns", (line, columns) => {
   expect(padTo(line, 1)).toBe(line);
 });
 
-test("what is cut fits, says so, and holds whole characters", () => {
+test("truncated text fits, is marked, and has whole characters", () => {
   expect(cutEnd("ログイン画面", 7)).toBe("ログイ…");
   expect(cutEnd("ログイン画面", 8)).toBe("ログイ…");
   expect(cutStart("/code/画面", 8)).toBe("…de/画面");
@@ -79,7 +79,7 @@ test("a cut line never exceeds its columns", () => {
   );
 });
 
-test("in a terminal the cells of a table begin in one column, whatever stands before them", async () => {
+test("in a terminal the cells of a table are aligned, whatever precedes them", async () => {
   const text = table(
     ["TITLE", "ID"],
     wide.map(([line], index) => [line, `#${index}`]),

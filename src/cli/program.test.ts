@@ -100,7 +100,7 @@ test.each([
   expect(run.stderr).toMatch(message);
 });
 
-test("help looks as deep as it is asked to, and each help stays within 80 columns", async () => {
+test("help covers the requested command depth, and every help fits in 80 columns", async () => {
   const ask = await runCommand(["help", "coding", "ask"]);
   expect(ask).toEqual(await runCommand(["coding", "ask", "--help"]));
   expect(ask.stdout).toMatch(/^Usage: postern coding ask /);
@@ -120,7 +120,7 @@ test("setup without flags and without a terminal names them", async () => {
   expect(stderr).toMatch(/Not running in a terminal.*--yes .*--agent <name> \[--binary <path>\].*--default <agent>/);
 });
 
-test("serve hands its flags on", async () => {
+test("serve passes its flags on", async () => {
   let given: unknown;
   const startGateway = (overrides: unknown) => {
     given = overrides;
@@ -131,7 +131,7 @@ test("serve hands its flags on", async () => {
 });
 
 test.each(["session_not_found", "token_not_found", "webhook_not_found", "gateway_running"])(
-  "%s says what to do, once",
+  "%s prints the next step once",
   async (code) => {
     const after = async (message: string): Promise<string> => {
       const openStores = () => Promise.reject(new PosternError(code, message));
@@ -142,7 +142,7 @@ test.each(["session_not_found", "token_not_found", "webhook_not_found", "gateway
   },
 );
 
-test("an error of the inside is one line, whatever its message holds", async () => {
+test("an internal error is one line, whatever its message contains", async () => {
   const openStores = () => Promise.reject(new PosternError("store_unavailable", "Cannot\nopen \u001b[31mit."));
   const run = await runCommand(["folder", "list"], { ports: { openStores } });
   expect(run).toEqual({ code: 1, stdout: "", stderr: "postern: store_unavailable: Cannot open it.\n" });

@@ -30,7 +30,7 @@ Examples:
 /**
  * Runs one command.
  *
- * @param argv what follows the program's name
+ * @param argv the arguments after the program's name
  * @returns the exit code
  */
 export async function runCli(

@@ -19,7 +19,7 @@ const rescue = {
   rescuedAt: "2025-01-01T00:00:00.000Z",
 };
 
-/** Runs one command against a gateway that answers so, and tells what it was asked. */
+/** Runs one command against a gateway with this answer. @returns its output and the request */
 async function run(tool: string, answer: ScriptedAnswer, argv: readonly string[]) {
   const gateway = await startScriptedGateway({ [tool]: [answer] });
   const ran = await runCommand(argv, { ports: { socketPath: async () => gateway.socketPath } });
@@ -27,14 +27,14 @@ async function run(tool: string, answer: ScriptedAnswer, argv: readonly string[]
   return { ...ran, requests: gateway.requests };
 }
 
-test("list shows the rescues, or says that there are none", async () => {
+test("list shows the backup commits, or that there are none", async () => {
   const some = await run("rescue_list", { body: { rescues: [rescue] } }, ["rescue", "list"]);
   expect(some.stdout).toMatch(/^SESSION +RESCUED +FILES +BRANCH +REPOSITORY\n0b0c .* 2 +feat\/a +\/srv\/code\n$/);
   const none = await run("rescue_list", { body: { rescues: [] } }, ["rescue", "list"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No rescues.\n" });
 });
 
-test("show lists the paths, without a terminal's control characters, and how to see what is in them", async () => {
+test("show lists the paths without control characters, and how to see the changes", async () => {
   const paths = [
     { path: "a\u001b[31m.txt", change: "added" },
     { path: "b", change: "deleted" },
@@ -47,7 +47,7 @@ test("show lists the paths, without a terminal's control characters, and how to 
   expect(shown.stderr).toContain('git -C "/srv/code" show refs/postern/rescue/0b0c');
 });
 
-test("restore forces only with --force, and a conflict is an error that names the files", async () => {
+test("restore overwrites only with --force, and a conflict is an error that names the files", async () => {
   const body = { sessionId: "0b0c", path: "/srv/feat-a", restored: ["a"], restoredCount: 1 };
   const plain = await run("rescue_restore", { body }, ["rescue", "restore", "0b0c"]);
   expect(plain).toMatchObject({ code: 0, stdout: "Restored 1 file in /srv/feat-a.\n" });
@@ -59,12 +59,12 @@ test("restore forces only with --force, and a conflict is an error that names th
   expect(refused).toMatchObject({ code: 1, stderr: "postern: worktree_conflict: This is worktree_conflict.\n" });
 });
 
-test("drop says what it was", async () => {
+test("drop names the removed backup commit", async () => {
   const dropped = await run("rescue_drop", { body: rescue }, ["rescue", "drop", "0b0c"]);
   expect(dropped.stdout).toBe("Deleted refs/postern/rescue/0b0c (was abc123).\n");
 });
 
-test("ask sends the worktree's fields and says where the agent works, and that there is something to restore", async () => {
+test("ask sends the worktree's fields, and prints where the agent works and that there is a backup commit to restore", async () => {
   const worktree = {
     repository: "/srv/app",
     path: "/srv/feat-a",
@@ -81,7 +81,7 @@ test("ask sends the worktree's fields and says where the agent works, and that t
   expect(asked.stderr).toContain("postern rescue restore");
 });
 
-test("close says what became of the worktree", async () => {
+test("close reports what happened to the worktree", async () => {
   const worktree = {
     path: "/srv/feat-a",
     removed: true,

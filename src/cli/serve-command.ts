@@ -90,7 +90,7 @@ export async function greeting(
   return `${lines.join("\n")}\n`;
 }
 
-/** Waits for the first signal to stop. A second one ends the process at once. */
+/** Waits for the first signal to stop. A second one ends the process immediately. */
 function listenForStop(): { readonly signal: Promise<NodeJS.Signals>; ignore(): void } {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   const ignore = (): void => {

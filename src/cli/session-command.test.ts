@@ -38,7 +38,7 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
 const asked = "GET /api/coding/sessions/0b%2F0c/recording/info";
 const removed = "DELETE /api/coding/sessions/0b%2F0c/traces";
 
-test("forgetting a session says what would go and asks; only a yes removes it", async () => {
+test("forgetting a session shows what would be removed and asks; only a yes removes it", async () => {
   for (const answer of ["n\n", "\n", "", "yesterday\n"]) {
     expect(await forget([], { answer })).toMatchObject({ code: 0, stdout: "", requests: [asked] });
   }

@@ -78,7 +78,7 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   }
   const address = options.link ? await runningAddress(context) : null;
   const done = await withStores(context, async (stores): Promise<SetUp | null> => {
-    // Each agent is asked for its version, which takes some of them seconds.
+    // Each agent runs to report its version, which takes some of them seconds.
     if (context.interactive && !options.json) context.stderr("Looking for agents on this machine…\n");
     const known = await stores.agents.known();
     if (options.once && known.some(({ isConfigured }) => isConfigured)) {

@@ -7,7 +7,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 // Each starts processes of Node, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
 
-/** A server whose programs answer as the agents do, with nobody logged in. */
+/** A server whose programs answer as the agents do, without a login. */
 async function makeServer(variables: Readonly<Record<string, string>>) {
   const root = await makeTempFolder();
   const bin = join(root, "bin");
@@ -29,12 +29,12 @@ async function makeServer(variables: Readonly<Record<string, string>>) {
   };
 }
 
-test("once: the agents, a folder and a link the first time, and nothing ever after, also where the folder was taken back", async () => {
+test("sets up the agents, a folder and a link once, and nothing later, even after the folder was removed", async () => {
   const { code, setUp, postern } = await makeServer({ OPENAI_API_KEY: "sk-openai" });
   const first = await setUp("--yes", "--once", "--folder", "code", "--link");
   expect(first.code, first.stderr).toBe(0);
   expect(first.stdout).toMatch(/^claude-code +configured +logged_out /m);
-  // The one that can work.
+  // The only agent with credentials.
   expect(first.stdout).toMatch(/^codex +default +key_variable /m);
   expect(first.stdout).toContain(`Registered ${code} for files, coding.\n`);
   expect(first.stdout).toMatch(
@@ -52,7 +52,7 @@ test("once: the agents, a folder and a link the first time, and nothing ever aft
   expect((await postern("folder", "list", "--json")).stdout).toContain('"folders": []');
 });
 
-test("a folder that is not there leaves nothing half done, and one that has scopes keeps them, also by a link", async () => {
+test("a missing folder leaves nothing incomplete, and a registered one keeps its scopes, also through a symbolic link", async () => {
   const { code, setUp, postern } = await makeServer({});
   const wrong = await setUp("--yes", "--once", "--folder", "elsewhere", "--link", "--json");
   expect([wrong.code, wrong.stdout]).toEqual([1, ""]);

@@ -61,7 +61,7 @@ test("both agents are found, one is logged in, the other is logged in here, and 
   });
 });
 
-test("answered once more with what is there, nothing differs", async () => {
+test("confirming the existing setup changes nothing", async () => {
   const machine = await makeMachine();
   await machine.logIn("claude");
   await machine.logIn("codex");
@@ -84,7 +84,7 @@ test("answered once more with what is there, nothing differs", async () => {
   expect(await machine.agents()).toEqual(before);
 });
 
-test("a missing agent is installed from npm by the command that is shown; a refusal asks again", async () => {
+test("a missing agent is installed from npm with the command shown; a no asks again", async () => {
   const machine = await makeMachine([]);
   await writeFile(machine.fails, "");
   const terminal = await machine.start("--no-login");
@@ -98,7 +98,7 @@ test("a missing agent is installed from npm by the command that is shown; a refu
   expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ name: "codex", version: "0.9.9" }] });
 });
 
-test("a program elsewhere is taken by its path, and a wrong path is asked for again", async () => {
+test("a program elsewhere is used by its path, and a wrong path asks again", async () => {
   const machine = await makeMachine([]);
   const terminal = await machine.start("--no-login");
   await answer(terminal, /Agents \(space/, `${down} ${enter}`);
@@ -146,7 +146,7 @@ const questions = [
 ];
 
 test.each(questions.map((question, index) => [question, index] as const))(
-  "Ctrl-C at %s leaves nothing half done",
+  "Ctrl-C at %s leaves nothing incomplete",
   async (_question, index) => {
     const machine = await makeMachine(["claude"]);
     const keys = [
@@ -173,12 +173,12 @@ test("Ctrl-C in an agent's login ends only the login", async () => {
   await answer(terminal, /Agents \(space/, enter);
   await answer(terminal, /Log in to Claude Code now/, enter);
   await answer(terminal, /Code from the browser:$/m, ctrlC);
-  // The shell around it leaves on Ctrl-C as well, so that it does not tell how the command ended.
+  // The shell around it exits on Ctrl-C as well, so its exit code is not the command's.
   await answer(terminal, /is not logged in yet[^]*claude-code +default +logged_out/, "");
   expect(await machine.agents()).toMatchObject({ agents: [{ name: "claude-code" }] });
 });
 
-test("every step goes by flags too, and a second time changes nothing", async () => {
+test("every step has a flag, and a second run changes nothing", async () => {
   const machine = await makeMachine(["claude"]);
   const setup = (...flags: readonly string[]) => runPostern(["coding", "setup", ...flags], { env: machine.env });
   await writeFile(machine.fails, "");
@@ -199,7 +199,7 @@ test("every step goes by flags too, and a second time changes nothing", async ()
   await answer(terminal, /Code from the browser:$/m, "1234\r");
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ login: "logged_in" }, {}] });
-  // With a log-in that is there none is begun.
+  // With an existing login, none is started.
   const again = await machine.start("--yes", "--login");
   expect((await again.ended()).code).toBe(0);
 });

@@ -27,7 +27,7 @@ const delivery = {
   lastError: "The receiver answered 500.",
 };
 
-/** What a gateway answers to `METHOD path`. */
+/** The gateway's answers by `METHOD path`. */
 const answers: Readonly<Record<string, readonly [number, unknown]>> = {
   "POST /api/webhooks": [201, { ...webhook, secret: "whsec_c2VjcmV0" }],
   "GET /api/webhooks": [200, { webhooks: [webhook] }],
@@ -59,7 +59,7 @@ async function webhookCommand(...argv: readonly string[]): Promise<CliRun & { re
   return { ...(await runCommand(["webhook", ...argv], { ports })), body };
 }
 
-test("add prints the secret alone on standard output", async () => {
+test("add prints only the secret on standard output", async () => {
   const run = await webhookCommand("add", webhook.url, "--kinds", "session.closed,session.exited");
   expect(run).toMatchObject({
     code: 0,
@@ -75,7 +75,7 @@ test("a kind that does not exist is a usage error that names those that do", asy
   expect(run.stderr).toContain("session.turn_ended");
 });
 
-test("list, deliveries, retry and remove say what there is", async () => {
+test("list, deliveries, retry and remove print their results", async () => {
   expect((await webhookCommand("list")).stdout).toMatch(/w1 +https:\/\/example\.org\/hook +all +2 +1 +-/);
   const deliveries = await webhookCommand("deliveries", "w1", "--state", "dead");
   expect(deliveries.stdout).toMatch(/session\.closed +dead +13 +- +The receiver answered 500\./);
@@ -83,7 +83,7 @@ test("list, deliveries, retry and remove say what there is", async () => {
   expect((await webhookCommand("remove", "w1")).stdout).toBe("Removed w1.\n");
 });
 
-test("test says what came of it, with its exit code too", async () => {
+test("test reports the result, and in its exit code", async () => {
   expect(await webhookCommand("test", "w1")).toMatchObject({
     code: 0,
     stdout: "The receiver answered 204 in 12 ms.\n",
@@ -94,7 +94,7 @@ test("test says what came of it, with its exit code too", async () => {
   });
 });
 
-test("a webhook that is not there is an error with the gateway's code", async () => {
+test("an unknown webhook is an error with the gateway's code", async () => {
   expect(await webhookCommand("remove", "gone")).toMatchObject({
     code: 1,
     stderr: "postern: webhook_not_found: This is webhook_not_found. List webhooks with `postern webhook list`.\n",

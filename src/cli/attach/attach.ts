@@ -22,13 +22,13 @@ export interface AttachOptions {
   readonly detach: DetachKey;
 }
 
-/** The window reports its new size; the session's terminal takes it, unless another driver types. */
+/** The window reports its new size; the session's terminal gets it unless another driver types. */
 const graceMs = 1_000;
-/** The same at the start: nothing is painted in the wrong size that may be the right one in a moment. */
+/** The same at the start, to avoid painting in a size that is about to change. */
 const firstPaintMs = 400;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
-/** A gateway that is gone for so long was stopped by a person. */
+/** A gateway that is down for this long was stopped on purpose. */
 const giveUpMs = 10 * 60_000;
 
 /**
@@ -46,7 +46,7 @@ class Attachment {
   readonly #keys: KeyReader;
   readonly #end = Promise.withResolvers<AttachEnd>();
   #link: TerminalLink | undefined;
-  /** The connection before the present one, until that has this one's size: who leaves first gives the size to another driver. */
+  /** The connection before the present one, until that has this one's size: closing it earlier would give the size to another driver. */
   #former: TerminalLink | undefined;
   #cancelFormer = (): void => undefined;
   /** What the present connection said of the window. */

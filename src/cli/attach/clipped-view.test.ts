@@ -5,7 +5,7 @@ import { systemClock } from "../../core/clock.ts";
 import { unpooled } from "../../core/unpooled.ts";
 import { createClippedView } from "./clipped-view.ts";
 
-// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+// It reads its table from the start of the buffer's memory, which sometimes holds garbage in shared memory.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 type Terminal = headlessModule.Terminal;
 
@@ -32,7 +32,7 @@ function look(cell: IBufferCell | undefined): string {
 
 const blank = " |000000|0:-1|0:-1";
 
-/** What a window must show of a session's screen at (left, top). */
+/** The part of a session's screen that a window must show at (left, top). */
 function cropped(session: Terminal, window: { left: number; top: number; cols: number; rows: number }): string[] {
   const buffer = session.buffer.active;
   return Array.from({ length: Math.min(window.rows, session.rows - window.top) }, (_, row) => {

@@ -74,7 +74,7 @@ export function createClippedView(
     modes = keys;
     const place = `\x1b[m\x1b[${buffer.cursorY - top + 1};${buffer.cursorX - left + 1}H`;
     const cursor = state.cursorHidden ? "" : "\x1b[?25h";
-    // No wrapping: a character that the window takes for wider must not spill into the next row.
+    // No wrapping: a character that is wider in the window must not continue in the next row.
     paint(`\x1b[?2026h\x1b[?25l\x1b[?7l${text}\x1b[?7h${place}${cursor}\x1b[?2026l`);
   }
 
@@ -88,7 +88,7 @@ export function createClippedView(
       });
     },
     resize({ cols, rows: height }) {
-      // After what was written before.
+      // After earlier writes.
       model.write("", () => {
         model.resize(cols, height);
         rows = [];
@@ -101,7 +101,7 @@ export function createClippedView(
     },
     close() {
       cancel?.();
-      cancel = () => undefined; // nothing is painted any more
+      cancel = () => undefined; // nothing is painted after that
       model.dispose();
     },
   };
@@ -116,7 +116,7 @@ function note({ cols, rows }: Size, width: number): string {
   return `\x1b[2m${`(session terminal: ${cols}x${rows})`.slice(0, width)}`;
 }
 
-/** What the user's terminal must know to send the right keys. The mouse is left out: its places would be others. */
+/** The modes that make the user's terminal send the right keys. Without the mouse, whose positions would be wrong. */
 function keyModes({ modes }: headlessModule.Terminal): string {
   const { applicationCursorKeysMode, applicationKeypadMode, bracketedPasteMode } = modes;
   const set = (mode: number, on: boolean): string => `\x1b[?${mode}${on ? "h" : "l"}`;

@@ -20,7 +20,7 @@ function reader(name = defaultDetachKey) {
   };
 }
 
-test("keys are passed as they are, a lone Escape at once", () => {
+test("keys are passed unchanged, a lone Escape without delay", () => {
   const { read, inputs } = reader();
   for (const key of [
     "a",
@@ -58,7 +58,7 @@ test.each([
   ["ctrl+]", "\x1d"],
   ["CTRL+A", "\x01"],
   ["ctrl+q", "\x1b[113;5u"],
-])("%s detaches by what a terminal sends for it", (name, sent) => {
+])("%s detaches in every encoding that terminals send", (name, sent) => {
   const { read, text, detached } = reader(name);
   read(`before${sent}after`);
   expect([detached(), text()]).toEqual([true, "before"]);
@@ -86,7 +86,7 @@ const answers = [
   "\x1b_Gi=1;OK\x1b\\",
 ];
 
-test("what the terminal answers by itself is dropped, wherever it is cut behind its first two characters", async () => {
+test("the terminal's automatic answers are dropped, wherever they are split after the first two characters", async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...answers), fc.nat(40), async (answer, place) => {
       const { read, text, clock } = reader();
@@ -99,7 +99,7 @@ test("what the terminal answers by itself is dropped, wherever it is cut behind 
   );
 });
 
-test("what only looked like the beginning of an answer is passed when nothing follows", async () => {
+test("input that only looks like the start of an answer is passed when nothing follows", async () => {
   const { read, text, clock } = reader();
   read("\x1b]");
   expect(text()).toBe("");
@@ -107,7 +107,7 @@ test("what only looked like the beginning of an answer is passed when nothing fo
   expect(text()).toBe("\x1b]");
 });
 
-test("a paste is passed byte for byte, however it is cut, the detach key and answers in it too", async () => {
+test("a paste is passed byte for byte however it is split, including the detach key and answers in it", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.constantFrom("text", "\x1c", "\x1b[?62;4c", "\x1b[201", "\x1b", "\r", ...answers), { maxLength: 8 }),

@@ -41,7 +41,7 @@ const pasteEnds = "\x1b[201~";
 
 /**
  * What a terminal answers when a program asks it: attributes, states, modes, sizes, strings. The session's own terminal answers.
- * A cursor report on the first line looks like F3 with a modifier, and is taken for that.
+ * A cursor report on the first line looks like F3 with a modifier, and is treated as that.
  */
 const answers = [
   "\\x1b\\[[?>=][\\d;:]*[cnuSRt]",
@@ -54,7 +54,7 @@ const answers = [
 
 /** The beginning of any of them; a lone Escape is a key. */
 const unfinished = /\x1b(?:\[[?>=]?[\d;:$]*|[\]P_^X][^\x07\x1b]{0,4096}\x1b?)$/;
-/** The rest of it comes at once, or it was a person. */
+/** The rest of a sequence follows immediately; otherwise a person typed Escape. */
 const unfinishedMs = 50;
 
 /** A reader of keys outside of a paste. What is pasted is the user's, whatever it looks like. */
@@ -65,11 +65,11 @@ export function createKeyReader(
   const special = new RegExp(`(${detachSequences(detach)})|\\x1b\\[200~|${answers}`, "g");
   let held = "";
   let pasting = false;
-  /** The last characters of a paste, in which its end may have begun. */
+  /** The last characters of a paste, which may contain the start of its end marker. */
   let pasteTail = "";
   let cancelFlush = (): void => undefined;
 
-  /** Of what was read at once, what is the program's: given at once too. */
+  /** The part of one read that is for the program, passed in one call. */
   let passed = "";
 
   function pass(text: string): void {
@@ -82,7 +82,7 @@ export function createKeyReader(
     if (text !== "") listeners.onInput(Buffer.from(text, "latin1"));
   }
 
-  /** @returns what follows the paste, or null when it continues */
+  /** @returns the input after the paste, or null when it continues */
   function readPaste(text: string): string | null {
     const at = (pasteTail + text).indexOf(pasteEnds);
     if (at < 0) {
@@ -97,7 +97,7 @@ export function createKeyReader(
     return text.slice(end);
   }
 
-  /** @returns what follows the beginning of a paste, or null when nothing is left */
+  /** @returns the input after the start of a paste, or null when nothing is left */
   function readKeys(text: string): string | null {
     let kept = "";
     let at = 0;

@@ -69,7 +69,7 @@ function newTerminal(): Shown {
 const written = (terminal: headlessModule.Terminal, text: string): Promise<void> =>
   new Promise((done) => terminal.write(text, done));
 
-/** All that the output of the next command would meet. */
+/** All terminal state that affects the output of the next command. */
 async function met({ terminal, cursor }: Shown): Promise<unknown> {
   await written(terminal, "\x1b[H\x1b[Jq\x1b[9;1H1\n2\n3\n");
   const { active } = terminal.buffer;
@@ -80,7 +80,7 @@ async function met({ terminal, cursor }: Shown): Promise<unknown> {
   return facts;
 }
 
-test("whatever a program has set in the user's terminal is as it was after the reset", async () => {
+test("the reset restores every state that a program has set in the user's terminal", async () => {
   const untouched = await met(newTerminal());
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 15 }), async (changes) => {

@@ -1,6 +1,6 @@
 /** What the output has changed in the user's terminal, to be put back. */
 export interface ScreenState {
-  /** Takes note of output, in which every sequence is whole. */
+  /** Records the state set by output, in which every sequence is complete. */
   note(output: string): void;
   /** Whether the alternate screen is shown. */
   readonly alternate: boolean;
@@ -12,7 +12,7 @@ export interface ScreenState {
 /** Modes that are on in an unchanged terminal. */
 const usuallyOn: ReadonlySet<number> = new Set([7, 25]);
 const alternateScreens: ReadonlySet<number> = new Set([47, 1047, 1049]);
-/** Saves and restores the cursor: nothing to put back. */
+/** Saves and restores the cursor: nothing to reset. */
 const saveCursor = 1048;
 
 const changes = /\x1b(?:\[(\??)([\d;]+)([hl])|\[(\d*) q|([=>c])|(\[!p))/g;

@@ -12,7 +12,7 @@ export interface SessionScreen {
   readonly coversScreen: boolean;
   /** A screen of this size comes; one that does not fit is painted for the first time after `firstPaintMs`. */
   begin(size: Size, firstPaintMs: number): void;
-  /** The whole screen, in place of what there was. */
+  /** Replaces the whole screen. */
   screen(data: Uint8Array): void;
   output(data: Uint8Array): void;
   resize(size: Size): void;
@@ -21,7 +21,7 @@ export interface SessionScreen {
   /** Shows a notice on its own screen, under which the session's stays. */
   showNotice(words: string): void;
   hideNotice(): void;
-  /** Puts the user's terminal back as it was; nothing is written any more. Idempotent. */
+  /** Restores the user's terminal; nothing is written after that. Idempotent. */
   restore(): void;
 }
 

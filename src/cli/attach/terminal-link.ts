@@ -12,7 +12,7 @@ import {
 } from "../../wire/terminal.ts";
 import { connectionError, parseJson, problemOf } from "../gateway-client.ts";
 
-/** Where to connect, and with what. */
+/** The address to connect to, and the credentials. */
 export interface LinkOptions {
   readonly socketPath: string;
   readonly clock: Clock;
@@ -38,16 +38,16 @@ export interface LinkListeners {
 export interface TerminalLink {
   send(input: Buffer): void;
   resize(size: { readonly cols: number; readonly rows: number }): void;
-  /** Takes nothing more for now; the gateway has its bounds. */
+  /** Stops reading for now; the gateway limits its backlog. */
   pause(): void;
   resume(): void;
-  /** Idempotent. No listener is called any more. */
+  /** Idempotent. No listener is called after that. */
   close(): void;
 }
 
 /** The gateway pings every 20 seconds. */
 const silenceMs = 60_000;
-/** What may wait to be sent, typed or pasted; what comes beyond it is not taken. */
+/** Limit of typed or pasted input that waits to be sent; more is refused. */
 const maxUnsentBytes = 4 * 1024 * 1024;
 const maxProblemBytes = 64 * 1024;
 /** A screen with scrollback, every cell of it in its own colour. */
@@ -146,7 +146,7 @@ function readText(
   { listeners, socket }: { readonly listeners: LinkListeners; readonly socket: WebSocket },
 ): void {
   const parsed = serverFrameSchema.safeParse(parseJson(data.toString("utf8")));
-  // A kind that a newer gateway knows: nothing of the picture.
+  // A kind of a newer gateway, which does not affect the screen.
   if (parsed.success) listeners.onFrame(parsed.data);
   else if (socket.protocol !== terminalProtocol) socket.close(1002);
 }

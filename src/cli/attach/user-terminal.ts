@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
 
-/** The terminal in which the command runs. */
+/** The terminal that the command runs in. */
 export interface UserTerminal {
   size(): { readonly cols: number; readonly rows: number };
   /** Written when it returns. */
