@@ -61,7 +61,7 @@ const hostPollMs = 20;
  */
 export async function endTerminalHost(config: Pick<Config, "runDir">): Promise<boolean> {
   const host = await probeTerminalHost(hostSocketPath(config), systemClock);
-  // It may have exited meanwhile, and its pid been reused.
+  // It may have exited since, and its pid been reused.
   if (host === null || !isAlive(host.pid, host.pidStartTime)) return true;
   const deadline = systemClock.now() + hostEndMs;
   sendSignal(host.pid, "SIGTERM");

@@ -8,7 +8,7 @@ import { openCommandStores } from "./command-stores.ts";
 import { loadConfig } from "./config.ts";
 import { openStores } from "./stores.ts";
 
-test("what commands decide is written down as the owner's, from the command line, without a secret", async () => {
+test("actions of commands are audited as the owner's, from the command line, without secrets", async () => {
   const config = loadConfig({ POSTERN_HOME: join(await makeTempFolder(), "home") });
   const stores = await openCommandStores(config);
   onTestFinished(() => stores.close());

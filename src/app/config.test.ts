@@ -45,7 +45,7 @@ test.each<[ConfigOverrides, ReturnType<typeof exposureOf>["exposure"], "refused"
   [{ host: "0.0.0.0", baseUrl: "http://localhost:7177" }, "plain_http", "refused"],
   [{ host: "0.0.0.0", baseUrl: "http://agents.example.org" }, "plain_http", "refused"],
   [{ host: "0.0.0.0", insecureHttp: true }, "plain_http", "listens"],
-  // A proxy in front, whose matter it is; `postern doctor` warns of it.
+  // A proxy in front is responsible for it; `postern doctor` warns about it.
   [{ baseUrl: "http://agents.example.org" }, "plain_http", "listens"],
 ])("%j is %s: %s", async (overrides, exposure, outcome) => {
   const config = loadConfig({ POSTERN_HOME: await makeTempFolder() }, overrides);

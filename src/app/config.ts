@@ -58,7 +58,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
   return configFrom(env, { ...readConfigFile(home), ...fromEnvironment(env), ...given(overrides) });
 }
 
-/** The configuration without what cannot be used of it, for `postern doctor`; `problem` says what that is. */
+/** The configuration without its invalid parts, for `postern doctor`; `problem` describes those. */
 export function loadUsableConfig(env: Environment = processEnvironment): {
   readonly config: Config;
   readonly problem: string | null;

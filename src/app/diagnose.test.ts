@@ -18,7 +18,7 @@ interface Machine {
   config(more?: Readonly<Record<string, string>>): Config;
 }
 
-/** A healthy machine: git and two agents on PATH, one of them configured, the store made. */
+/** A healthy machine: git and two agents on PATH, one of them configured, and a store. */
 async function makeMachine(): Promise<Machine> {
   const root = await makeTempFolder();
   const [home, bin] = [join(root, "home"), join(root, "bin")];
@@ -42,7 +42,7 @@ async function troubles(config: Config): Promise<readonly Finding[]> {
   return (await diagnose(config, { smoke: false })).filter(({ level }) => level !== "ok");
 }
 
-test("a healthy machine has no finding, and nothing of it is changed", async () => {
+test("a healthy machine has no findings, and nothing is changed", async () => {
   const { home, config } = await makeMachine();
   const picture = async () =>
     Promise.all(
@@ -56,7 +56,7 @@ test("a healthy machine has no finding, and nothing of it is changed", async () 
   expect(await picture()).toEqual(before);
 });
 
-test("an invalid configuration file is a finding that names the line, and the other checks are made", async () => {
+test("an invalid configuration file is a finding with the line, and the other checks still run", async () => {
   const { home, config } = await makeMachine();
   const { env } = config();
   await writeFile(join(home, "config.json"), '{\n  "port" 7177\n}\n');
@@ -98,7 +98,7 @@ const planted: readonly (readonly [
     { check: "git", level: "failure", says: /does not print/ },
   ],
   [
-    "an agent that is gone",
+    "an agent that was removed",
     ({ bin }) => rm(join(bin, "claude")),
     {
       check: "agent claude-code",
@@ -128,7 +128,7 @@ const planted: readonly (readonly [
     { check: "state folder", level: "failure", says: /0755/, fix: expect.stringMatching(/^chmod 700 \//) },
   ],
   [
-    "a state folder in which is something else",
+    "a state folder with other files",
     async ({ home }) => {
       await rm(home, { recursive: true });
       await mkdir(join(home, "of-others"), { recursive: true });
@@ -137,7 +137,7 @@ const planted: readonly (readonly [
     { check: "state folder", level: "failure", says: /not Postern's/, fix: expect.stringContaining("POSTERN_HOME=") },
   ],
   [
-    "a state folder on a disk that is not there",
+    "a state folder on a missing disk",
     async ({ home }) => {
       await rm(home, { recursive: true });
       await symlink(`${home}-elsewhere`, home);
@@ -175,13 +175,13 @@ const planted: readonly (readonly [
     { check: "store", level: "warning", says: /older/, fix: "postern serve" },
   ],
   [
-    "a clock that went back",
+    "a clock that was set back",
     ({ home }) => changeStore(home, "", Date.now() + 3_600_000),
     { check: "clock", level: "failure", says: /60 min before/ },
   ],
 ];
 
-test.each(planted)("%s is found, with the command that mends it", async (_what, plant, { says, ...finding }) => {
+test.each(planted)("%s is found, with the command that fixes it", async (_what, plant, { says, ...finding }) => {
   const machine = await makeMachine();
   await plant(machine);
   const found = await troubles(machine.config());
@@ -189,7 +189,7 @@ test.each(planted)("%s is found, with the command that mends it", async (_what, 
   expect(found.find(({ check }) => check === finding.check)?.fix).toEqual(expect.any(String));
 });
 
-/** `""` leaves the migrations alone, null takes the last one away. */
+/** `""` keeps the migrations, null removes the last one. */
 async function changeStore(home: string, migration: string | null, newestAt: number | null): Promise<void> {
   const { db, close } = await openDatabase({ url: null, path: join(home, "postern.db"), log: silentLog });
   const tables = db.withTables<{ kysely_migration: { name: string; timestamp: string } }>();
@@ -211,7 +211,7 @@ test("several agents without a default are a warning with the command that choos
   ]);
 });
 
-/** A server of this process that says `words` to everybody. */
+/** A server in this process that sends `words` on every connection. */
 async function listen(at: { readonly path: string } | { readonly port: number }, words: string): Promise<number> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
@@ -225,7 +225,7 @@ async function listen(at: { readonly path: string } | { readonly port: number },
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-test("a port that another program has is found, with the program", async () => {
+test("a port used by another program is found, with the program", async () => {
   const { config } = await makeMachine();
   const port = await listen({ port: 0 }, "SSH-2.0-nothing\r\n");
   const [found, ...more] = await troubles(config({ POSTERN_PORT: String(port), POSTERN_HOST: "127.0.0.1" }));
@@ -234,7 +234,7 @@ test("a port that another program has is found, with the program", async () => {
   if (process.platform === "linux") expect(found?.message).toContain(`(pid ${process.pid})`);
 });
 
-test("a gateway of another state folder on the port is no gateway of ours", async () => {
+test("a gateway of another state folder on the port is not recognized as this one", async () => {
   const { config } = await makeMachine();
   const body = '{"status":"ok"}';
   const port = await listen({ port: 0 }, `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
@@ -243,7 +243,7 @@ test("a gateway of another state folder on the port is no gateway of ours", asyn
   ]);
 });
 
-test("what listens on our sockets and does not speak our language is found", async () => {
+test("a program on Postern's sockets that does not speak its protocol is found", async () => {
   const { home, config } = await makeMachine();
   await mkdir(join(home, "run"), { mode: 0o700 });
   await listen({ path: join(home, "run", "gateway.sock") }, "what?\n");
@@ -254,7 +254,7 @@ test("what listens on our sockets and does not speak our language is found", asy
   ]);
 });
 
-test("findings for what a test machine cannot have", async () => {
+test("findings that a test machine cannot have", async () => {
   expect(checkNode("22.1.0")).toMatchObject([{ level: "failure", fix: "nvm install 24" }]);
   const disk = async (bytes: number) => (await checkDisk("/srv/state", async () => bytes))[0]?.level;
   expect([await disk(10 * 2 ** 20), await disk(500 * 2 ** 20), await disk(2 ** 40)]).toEqual([
@@ -302,7 +302,7 @@ test.each([
   ]);
 });
 
-test("the command ends with 1 for a failure alone, and prints lines or JSON", async () => {
+test("the command exits with 1 only for a failure, and prints lines or JSON", async () => {
   const find = (...findings: readonly Finding[]) => ({ ports: { diagnose: async () => findings } });
   const fine: Finding = { check: "git", level: "ok", message: "git 2.\u001b[31m50.", fix: null };
   const bad: Finding = { check: "agent codex", level: "failure", message: "Gone.", fix: "npm install --global x" };

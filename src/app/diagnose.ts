@@ -90,7 +90,7 @@ async function attempt(check: string, look: () => Promise<readonly Finding[]>): 
   const late = new Promise<readonly Finding[]>((resolve) => {
     const timer = setTimeout(
       () => resolve([failure(check, `The check did not finish within ${checkTimeoutMs / 1000} s.`, null)]),
-      // Starts take their own time, and have their own bound.
+      // Starts have their own timeout.
       check === "agents" ? 10 * checkTimeoutMs : checkTimeoutMs,
     );
     cancel = () => clearTimeout(timer);

@@ -6,7 +6,7 @@ import { createWorld, killAndWait, startGateway } from "../../test/support/gatew
 vi.setConfig({ testTimeout: 60_000 });
 const patience = { timeout: 20_000, interval: 20 };
 
-// Writes down what others could read of it in the list of processes, a transcript to resume from, and what it is told in its terminal.
+// Writes down its arguments, which others can read in the process list, a transcript to resume from, and its terminal input.
 const line = {
   type: "user",
   message: { role: "user", content: "hello" },
@@ -25,7 +25,7 @@ const agents = [
   { name: "parrot", binary: "/bin/sh", startArgs: args, resumeArgs: args, readyPattern: "ready", transcript },
 ];
 
-test("a private system prompt is refused by an agent that takes it on its command line only", async () => {
+test("a private system prompt is refused for an agent that accepts it only on its command line", async () => {
   const talker = { name: "talker", binary: "/bin/sh", startArgs: ["-c", "cat", "agent", "{systemPrompt}"] };
   const world = await createWorld({ agents: false, config: { agents: [talker], privatePrompts: true } });
   const gateway = await startGateway(world);
@@ -41,7 +41,7 @@ test("a private system prompt is refused by an agent that takes it on its comman
   }
 });
 
-test("a private prompt is on no command line, neither of a start nor of a resume", async () => {
+test("a private prompt is never on a command line, on start or on resume", async () => {
   const world = await createWorld({ agents: false, config: { agents, privatePrompts: true } });
   const gateway = await startGateway(world);
   try {

@@ -20,7 +20,7 @@ function tool(name: string, input: z.ZodType, output: z.ZodType): Tool<unknown> 
   };
 }
 
-test("a tool's schemas are objects at their top, whether or not they have a name", () => {
+test("a tool's schemas are objects at the top level, named or not", () => {
   const manifest = createManifest({
     gateway: { id: "g", version: "1.0.0" },
     tools: [tool("one", named, nested), tool("two", z.strictObject({}), named)],

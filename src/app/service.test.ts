@@ -16,7 +16,7 @@ import { packageVersion } from "./version.ts";
 const program = "/opt/po$tern %1/bin/postern.js";
 const key = "sk-$planted-0000000000000000";
 
-/** A user's machine with a recorded service manager, which knows as much as ours asks of the real one. */
+/** A user's machine with a recorded service manager, which supports the calls that Postern makes. */
 async function makeMachine(platform: "linux" | "darwin"): Promise<{
   readonly root: string;
   readonly env: Record<string, string>;
@@ -129,7 +129,7 @@ test("a unit of an older version is rewritten, and the gateway restarted", async
   ]);
 });
 
-/** A gateway of this version, as far as the command asks it. */
+/** A gateway of this version, with the routes that the command calls. */
 async function answerAs(version: string, root: string): Promise<void> {
   const me: Me = {
     account: { accountId: "1", name: "owner", isOwner: true },
@@ -169,7 +169,7 @@ test("a gateway of this version is not restarted", async () => {
   expect((await calls()).at(-1)).toBe("--user start postern.service");
 });
 
-test("uninstalling stops it and takes the file away, once", async () => {
+test("uninstalling stops it and removes the file, once", async () => {
   const { root, run, calls } = await makeMachine("linux");
   await run("install");
   await calls();
@@ -179,7 +179,7 @@ test("uninstalling stops it and takes the file away, once", async () => {
   expect(await run("uninstall")).toMatchObject({ code: 0, stdout: "No service was installed.\n" });
 });
 
-test("without a session of systemd, or systemd itself, nothing is written and it is said what to do", async () => {
+test("without a systemd user session, or without systemd, nothing is written and the error has the next step", async () => {
   const { root, env, run } = await makeMachine("linux");
   await writeFile(join(root, "no-session"), "");
   for (const command of ["install", "uninstall", "status"]) {
@@ -233,7 +233,7 @@ test.each(["linux", "darwin"] as const)("--dry-run on %s prints the file and doe
   expect(existsSync(join(root, "Library"))).toBe(false);
 });
 
-test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd itself finds nothing wrong with the unit", async () => {
+test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd accepts the unit", async () => {
   const { root, run } = await makeMachine("linux");
 
   const { stdout } = await run("install", "--dry-run");
@@ -248,7 +248,7 @@ test.skipIf(!existsSync("/usr/bin/systemd-analyze"))("systemd itself finds nothi
 const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
 
 test.skipIf(python === undefined && !existsSync("/usr/bin/plutil"))(
-  "a parser of property lists reads launchd's file as it is meant, whatever the paths hold",
+  "launchd's file is a valid property list, whatever the paths contain",
   async () => {
     const { root, env, run } = await makeMachine("darwin");
     const home = join(root, `a & b <c> "d" é`);
@@ -273,7 +273,7 @@ test.skipIf(python === undefined && !existsSync("/usr/bin/plutil"))(
   },
 );
 
-test("launchd gets an agent, and reloads it when it changed", async () => {
+test("launchd gets an agent, which is reloaded when it changed", async () => {
   const { root, run, calls } = await makeMachine("darwin");
   const path = join(root, "Library/LaunchAgents/dev.postern.gateway.plist");
   const uid = process.getuid?.();

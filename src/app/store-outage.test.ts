@@ -22,7 +22,7 @@ interface Started extends TestGateway {
   readonly token: string;
 }
 
-/** @param home another state folder, in place of the world's */
+/** @param home a state folder other than the world's */
 async function startOn(env: Readonly<Record<string, string>>, home?: (world: World) => string): Promise<Started> {
   const world = await createWorld({ agents: false, env });
   onTestFinished(() => world.close());
@@ -33,7 +33,7 @@ async function startOn(env: Readonly<Record<string, string>>, home?: (world: Wor
   onTestFinished(async () => {
     const hostPid = gateway.app.terminalHostPid();
     await gateway.close();
-    if (at !== undefined) await killAndWait(hostPid); // it is of no world's home
+    if (at !== undefined) await killAndWait(hostPid); // the world does not end this one
   });
   const { tokens, owner } = gateway.app.accounts;
   const wanted = { name: "test", scopes: ["admin"], folders: null, expiresAt: null } as const;
@@ -41,7 +41,7 @@ async function startOn(env: Readonly<Record<string, string>>, home?: (world: Wor
   return { ...gateway, token };
 }
 
-/** A write: a token is made. */
+/** A write: creates a token. */
 async function write({ url, token }: Started) {
   const answer = await fetch(`${url}/api/tokens`, {
     method: "POST",
@@ -74,7 +74,7 @@ test("while PostgreSQL hangs requests get store_unavailable within seconds, and 
   expect((await write(gateway)).status).toBe(201);
 });
 
-test("while PostgreSQL is down requests get store_unavailable at once, and go through when it is back", async () => {
+test("while PostgreSQL is down requests get store_unavailable immediately, and succeed when it is back", async () => {
   const gateway = await startOn({ POSTERN_DATABASE_URL: await server.createDatabase() });
   await server.kill();
   await expect.poll(() => write(gateway), backMs).toEqual(unavailable);
@@ -95,7 +95,7 @@ test("a terminal host that does not answer makes the gateway unready", async () 
 });
 
 test.skipIf(!mayMount())(
-  "on a full disk writes get store_unavailable, reads are answered, and writes too when there is room (skipped for who may not mount a small disk)",
+  "on a full disk writes get store_unavailable until there is room, and reads are answered (skipped for users who cannot mount a small disk)",
   async () => {
     let disk = "";
     const gateway = await startOn({}, ({ root }) => {

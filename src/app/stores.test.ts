@@ -7,7 +7,7 @@ import { silentLog } from "../core/log.ts";
 import { loadConfig } from "./config.ts";
 import { openStores } from "./stores.ts";
 
-test("an account that has entries is removed, with or without a gateway", async () => {
+test("an account with memory entries is removed, with or without a gateway", async () => {
   const home = makeTestFolder("stores");
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const stores = await openStores(loadConfig({ HOME: home, POSTERN_HOME: home }), {
