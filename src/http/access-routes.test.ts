@@ -22,7 +22,7 @@ async function setUp() {
 }
 
 describe("/api/folders", () => {
-  test("registers, lists and removes, at once in effect", async () => {
+  test("registers, lists and removes, with immediate effect", async () => {
     const { call, work, folders } = await setUp();
     await mkdir(join(work, "app"));
     const path = join(work, "app");
@@ -42,7 +42,7 @@ describe("/api/folders", () => {
     });
   });
 
-  test("refuses what the rule refuses", async () => {
+  test("refuses folders that the folder rules refuse", async () => {
     const { call, work, home } = await setUp();
     const add = (path: string, scopes: readonly string[] = ["coding"]) =>
       call("POST", "/api/folders", { path, scopes });
@@ -58,7 +58,7 @@ describe("/api/folders", () => {
 });
 
 describe("/api/tokens", () => {
-  test("makes a token that works, shows it once, and revokes it at once", async () => {
+  test("creates a working token, shows it once, and revokes it immediately", async () => {
     const { call, callAs, work } = await setUp();
     const made = await call("POST", "/api/tokens", {
       name: "second",
@@ -89,7 +89,7 @@ describe("/api/tokens", () => {
     expect(limited.body).toMatchObject({ folders: [work], expiresAt: null });
   });
 
-  test("refuses a token that makes no sense", async () => {
+  test("refuses an invalid token request", async () => {
     const { call, work } = await setUp();
     const good = { name: "x", scopes: ["coding:read"] };
     for (const [wrong, path] of [

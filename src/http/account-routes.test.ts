@@ -27,7 +27,7 @@ async function setUp() {
     appRoutes(oauth),
     eventRoutes({
       log,
-      // Nothing happens ever after.
+      // Sends no event, and ends with the request.
       stream: ({ signal }) =>
         (async function* () {
           yield { kind: "position", id: "1" } as const;
@@ -55,7 +55,7 @@ async function setUp() {
   return { ...server, oauth, callAs, call: callAs(await server.signedIn("admin", "coding:read")) };
 }
 
-test("an account is added with a link for its first browser, gets others, and is removed; the audit says so", async () => {
+test("an account is added with a link for its first browser, gets more links, and is removed; all of it is audited", async () => {
   const { call, accounts } = await setUp();
   const added = await call("POST", "/api/accounts", { name: "anna", scopes: ["coding:read"] });
   expect(added.status).toBe(201);
@@ -67,7 +67,7 @@ test("an account is added with a link for its first browser, gets others, and is
 
   const another = await call("POST", `/api/accounts/${accountId}/sign-in-links`);
   expect(another).toMatchObject({ status: 201, body: { url: expect.stringContaining("/sign-in#") } });
-  expect(await call("POST", "/api/accounts/nobody/sign-in-links")).toMatchObject({ status: 404 });
+  expect(await call("POST", "/api/accounts/unknown/sign-in-links")).toMatchObject({ status: 404 });
   expect(await call("GET", "/api/accounts")).toMatchObject({
     body: {
       accounts: [
@@ -130,7 +130,7 @@ test("callers can grant only what they hold: tokens, accounts and sign-in links 
   expect(await callAs(all)("POST", "/api/sign-in-links")).toMatchObject({ status: 201 });
 });
 
-test("what a removed account has open ends within five seconds", async () => {
+test("open connections of a removed account end within five seconds", async () => {
   const { accounts, url } = await setUp();
   const { accountId } = await accounts.directory.add({ name: "anna", scopes: ["coding:read"] });
   const wanted = { name: "x", scopes: ["coding:read"], expiresAt: null, folders: null } as const;
@@ -139,11 +139,11 @@ test("what a removed account has open ends within five seconds", async () => {
   expect(stream.status).toBe(200);
   const begin = Date.now();
   await accounts.directory.remove(accountId);
-  await stream.text(); // to its end
+  await stream.text(); // until it ends
   expect(Date.now() - begin).toBeLessThan(5_000);
 });
 
-test("who made and revoked what is written down, with where from, and no secret", async () => {
+test("changes are audited with the actor and origin, without secrets", async () => {
   const { call, ...server } = await setUp();
   const made = await call("POST", "/api/tokens", { name: "laptop", scopes: ["coding:read"] });
   const { token, tokenId } = z.object({ token: z.string(), tokenId: z.string() }).parse(made.body);
@@ -241,7 +241,7 @@ test("apps are the caller's own, for its browser or its admin token", async () =
   ]);
 });
 
-test("none of these routes answers a token without the scope admin, nor a stranger", async () => {
+test("none of these routes answers a token without the scope admin, or an unauthenticated caller", async () => {
   const { callAs, signedIn, apps, accounts } = await setUp();
   const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write"] as const;
   const { accountId } = await accounts.owner();

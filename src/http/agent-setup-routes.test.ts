@@ -23,7 +23,7 @@ const known = {
   keyVariable: "OPENAI_API_KEY",
 } as const;
 
-/** The routes over agents that only write down what is asked of them. */
+/** The routes with agents that only record their calls. */
 async function setUp() {
   const done: string[] = [];
   const origins: unknown[] = [];
@@ -92,7 +92,7 @@ const acts = [
 ] as const;
 const routes = [["GET", "/api/agents/setup"], ...acts] as const;
 
-test("the owner sees what each agent needs, installs it, logs it in by either way, and ends both", async () => {
+test("the owner sees what each agent needs, installs it, logs in with either method, and cancels both", async () => {
   const { callWith, signedIn, done, origins, accounts } = await setUp();
   const call = callWith(await signedIn("admin"));
   expect(await call("GET", "/api/agents/setup")).toEqual({
@@ -141,7 +141,7 @@ test("the owner sees what each agent needs, installs it, logs it in by either wa
     "configure codex /code/codex true",
     "remove codex",
   ]);
-  // Who did it, and from where; what was refused was not done.
+  // The actor and origin; refused requests had no effect.
   const { entries } = await accounts.audit.page({ limit: 50, kind: "agent" });
   const { name, accountId } = await accounts.owner();
   expect(origins).toHaveLength(7);

@@ -29,7 +29,7 @@ const refused = { status: 403, body: expect.stringContaining('"code":"origin_not
 const notSignedIn = { status: 401, body: expect.stringContaining('"code":"unauthenticated"') };
 
 describe("a browser's sign-in", () => {
-  test("is its cookie and its key together, and neither alone", async () => {
+  test("needs both its cookie and its key", async () => {
     const { browser, send, folder, folders, own } = await setUp();
     expect(await send("GET", "/api/me")).toBe(200);
     expect(await browser.send("GET", "/api/me", { key: null })).toMatchObject(notSignedIn);
@@ -42,7 +42,7 @@ describe("a browser's sign-in", () => {
     expect(await send("POST", "/api/folders", { body: folder })).toBe(201);
   });
 
-  test("is of one browser: the cookie of one does not count with the key of another", async () => {
+  test("belongs to one browser: its cookie is not valid with another browser's key", async () => {
     const { send, ...server } = await setUp();
     const other = await signInBrowser(server);
     expect(await send("GET", "/api/me", { key: other.key })).toBe(401);
@@ -50,7 +50,7 @@ describe("a browser's sign-in", () => {
     expect(await send("GET", "/api/me", { more: [`x-postern-key: ${other.key}`] })).toBe(401);
   });
 
-  test("is not kept out by cookies of its name that another port has set", async () => {
+  test("works despite cookies of the same name that another port has set", async () => {
     const { send, browser } = await setUp();
     const name = browser.cookie.split("=")[0] ?? "";
     expect(await send("GET", "/api/me", { cookie: `${name}=planted; a=b; ${browser.cookie};c` })).toBe(200);
@@ -58,7 +58,7 @@ describe("a browser's sign-in", () => {
     expect(await send("GET", "/api/me", { cookie: `${name}=x; `.repeat(500) })).toBe(401);
   });
 
-  test("changes state only with an Origin that is there and our own", async () => {
+  test("changes state only with the gateway's own Origin", async () => {
     const { browser, port, folder, folders } = await setUp();
     for (const origin of [null, "null", "", `http://127.0.0.1:${port + 1}`, `http://localhost:${port}`]) {
       expect(await browser.send("POST", "/api/folders", { origin, body: folder }), `${origin}`).toMatchObject(refused);
@@ -71,7 +71,7 @@ describe("a browser's sign-in", () => {
     expect(await browser.send("DELETE", "/api/browser-sessions/x")).toMatchObject({ status: 404 });
   });
 
-  test("reads for no page of another origin, whatever it holds", async () => {
+  test("cannot be used to read by a page of another origin", async () => {
     const { browser, port, own } = await setUp();
     const other = `http://127.0.0.1:${port + 1}`;
     expect(await browser.send("GET", "/api/me", { origin: other })).toMatchObject(refused);
@@ -85,7 +85,7 @@ describe("a browser's sign-in", () => {
     expect(same).toMatchObject({ status: 200 });
   });
 
-  test("counts under no name that is not the gateway's, as a re-bound page has it", async () => {
+  test("is not valid under another host name, as in DNS rebinding", async () => {
     const { browser, port } = await setUp();
     const host = `evil.example:${port}`;
     expect(await browser.send("GET", "/api/me", { host })).toMatchObject(refused);
@@ -93,7 +93,7 @@ describe("a browser's sign-in", () => {
     expect(await browser.send("GET", "/api/me")).toMatchObject({ status: 200 });
   });
 
-  test("gives way to a token, which may hold less or be none", async () => {
+  test("is ignored when a token is sent, even a weaker or invalid one", async () => {
     const { send, signedIn, token } = await setUp();
     const { authorization } = await signedIn("coding:read");
     expect(await send("GET", "/api/folders", { more: [`Authorization: ${authorization}`] })).toBe(403);
@@ -111,7 +111,7 @@ describe("a browser's sign-in", () => {
     expect(await two.send("GET", "/api/me", { cookie })).toBe(200);
   });
 
-  test("is nothing that a log holds", async () => {
+  test("is never logged", async () => {
     const { browser, logged, accounts } = await setUp();
     const { accountId } = await accounts.owner();
     const { link } = await accounts.signIn.createLink(accountId);
@@ -124,20 +124,20 @@ describe("a browser's sign-in", () => {
   });
 });
 
-/** A page on another port: the browser sends our cookie along, and the page's own origin where it sends one. */
+/** A page on another port: the browser sends our cookie, and the page's own origin if any. */
 test("a page on another port of the host, which gets the cookie, can do nothing with it", async () => {
   const { browser, port, folder, folders, accounts, send } = await setUp();
   const { accountId } = await accounts.owner();
   const origin = `http://127.0.0.1:${port + 1}`;
   const site = "Sec-Fetch-Site: same-site";
   const page = { origin, key: null, more: [site] };
-  // An image, a script, a frame, a plain link: no Origin. `fetch`: with it. An old browser: without Sec-Fetch-Site.
+  // An image, a script, a frame or a link has no Origin, `fetch` has one, and an old browser has no Sec-Fetch-Site.
   for (const request of [{ ...page, origin: null }, page, { key: null }, { key: null, origin }]) {
     for (const path of ["/api/me", "/api/folders", "/api/browser-sessions"]) {
       expect(await send("GET", path, request), path).toBe(401);
     }
   }
-  // A form, `sendBeacon` and `fetch` with a body that needs no preflight; and what a preflight asks for.
+  // A form, `sendBeacon`, `fetch` with a body that needs no preflight, and a preflight itself.
   for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json"]) {
     for (const path of ["/api/folders", "/api/sign-out", "/api/sign-in-links", "/api/coding/terminal-ticket"]) {
       const posted = await browser.send("POST", path, { ...page, more: [site, `Content-Type: ${type}`], body: folder });
@@ -173,7 +173,7 @@ describe("with a base URL of https, behind a proxy that speaks http to the gatew
     );
   });
 
-  test("the loopback names are plain http as before", async () => {
+  test("the loopback names still use plain http", async () => {
     const { browser, send } = await setUp({ baseUrl: base });
     expect(browser.setCookie).toMatch(
       /^postern_session_\d+=[\w-]{43}; Path=\/; Max-Age=34560000; HttpOnly; SameSite=Strict$/,
@@ -183,7 +183,7 @@ describe("with a base URL of https, behind a proxy that speaks http to the gatew
   });
 });
 
-test("the owner's socket and an open door need no sign-in, and take none for more than it is", async () => {
+test("the owner's socket and a gateway without authentication need no sign-in, and ignore one", async () => {
   const { browser, socketPath } = await setUp();
   const status = await new Promise((resolve, reject) => {
     const headers = { host: "localhost", ...browser.headers };

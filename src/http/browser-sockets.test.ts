@@ -25,7 +25,7 @@ async function setUp() {
     const { body } = await browser.send("POST", "/api/coding/terminal-ticket", { body: { sessionId: "s1" } });
     return terminalTicketSchema.parse(JSON.parse(body)).ticket;
   };
-  /** A page's attempt: a browser sends its cookie and its page's origin along. */
+  /** A page's attempt: the browser sends its cookie and the page's origin. */
   const connect = (page: { readonly origin?: string; readonly host?: string }, query = "") => {
     const host = page.host ?? `127.0.0.1:${server.port}`;
     const ws = new WebSocket(`ws://127.0.0.1:${server.port}${terminalSocketPath}?session_id=s1${query}`, {
@@ -35,19 +35,19 @@ async function setUp() {
     onTestFinished(() => ws.terminate());
     return ws;
   };
-  /** What comes of it: an HTTP status, what was said, or the code it was closed with. */
+  /** The result: an HTTP status, the received message, or the close code. */
   const attempt = (...given: Parameters<typeof connect>): Promise<unknown> =>
     new Promise((resolve) => {
       const ws = connect(...given);
       ws.on("unexpected-response", (_request, { statusCode }) => resolve(statusCode));
       ws.on("message", (data) => resolve(data instanceof Buffer ? data.toString() : data));
       ws.on("close", resolve);
-      ws.on("error", () => undefined); // its response or close says more
+      ws.on("error", () => undefined); // its response or close has the details
     });
   return { ...server, browser, own, ticket, connect, attempt };
 }
 
-test("a page on another port, which gets the cookie, opens no WebSocket, and a cross-site one none either", async () => {
+test("a page on another port, which gets the cookie, cannot open a WebSocket; neither can a cross-site page", async () => {
   const { attempt, own, port, ticket } = await setUp();
   const stolen = `&ticket=${await ticket()}`;
   for (const origin of [`http://127.0.0.1:${port + 1}`, `http://localhost:${port}`, "http://evil.example", "null"]) {
@@ -56,10 +56,10 @@ test("a page on another port, which gets the cookie, opens no WebSocket, and a c
   }
   const host = `evil.example:${port}`;
   expect(await attempt({ host, origin: `http://${host}` }, stolen)).toBe(403);
-  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // none of them has used it up
+  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // no attempt has used it up
 });
 
-test("the cookie alone opens no WebSocket to the gateway's own page either; a ticket does, once", async () => {
+test("the gateway's own page cannot open a WebSocket with the cookie alone; a ticket works once", async () => {
   const { attempt, own, ticket, browser } = await setUp();
   expect(await attempt({ origin: own })).toBe(4401);
   expect(await attempt({ origin: own }, `&ticket=${browser.key}`)).toBe(4401);

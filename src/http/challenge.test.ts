@@ -40,8 +40,8 @@ async function setUp() {
   return { ...server, accountId, bearer, app, ask };
 }
 
-describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
-  test("without a token there is no error, and /mcp says what to ask for", async () => {
+describe("RFC 9728 section 5.1: a refused caller gets the metadata URL", () => {
+  test("without a token there is no error code, and /mcp names the scopes to request", async () => {
     const { ask, url } = await setUp();
     expect(await ask("/api/items/1")).toEqual([401, `Bearer realm="postern", resource_metadata="${url}${wellKnown}"`]);
     expect(await ask("/mcp")).toEqual([
@@ -51,7 +51,7 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
     expect((await ask("/mcp", { authorization: "Basic eDp5" }))[1]).not.toContain("error");
   });
 
-  test("a token that is none, unknown, over or of another form is an invalid one", async () => {
+  test("a malformed, unknown or expired token is invalid_token", async () => {
     const { ask, bearer, app, apps } = await setUp();
     const over = app("all");
     apps.revoke(over.issued.tokenId);
@@ -63,7 +63,7 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
     }
   });
 
-  test("a scope that is missing is named, and where to get it", async () => {
+  test("a missing scope is named, with where to get it", async () => {
     const { ask, bearer, app, url } = await setUp();
     expect(await ask("/api/coding/echo", bearer(app("all").token))).toEqual([
       403,
@@ -71,7 +71,7 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
     ]);
   });
 
-  test("the addresses are those of the request's own host, and none on the owner's socket", async () => {
+  test("the URLs use the request's own host; on the owner's socket there are none", async () => {
     const { port } = await setUp();
     const answer = await fetch(`http://localhost:${port}/mcp`);
     expect(answer.headers.get("www-authenticate")).toContain(`"http://localhost:${port}${wellKnown}/mcp"`);
@@ -84,7 +84,7 @@ describe("RFC 9728 section 5.1: who is turned away learns where to go", () => {
 });
 
 describe("a token that was given for /mcp", () => {
-  test("is good there and nowhere else; another is good at both", async () => {
+  test("is valid only there; another token is valid at both", async () => {
     const { ask, bearer, app, token } = await setUp();
     const mcp = bearer(app("mcp").token);
     expect((await ask("/mcp", mcp))[0]).toBe(200);
@@ -109,7 +109,7 @@ describe("a token that was given for /mcp", () => {
   });
 });
 
-test("an account's own objects are closed to apps, and open to tokens only with admin", async () => {
+test("an account's own objects are not available to apps, and to tokens only with admin", async () => {
   const { ask, bearer, accountId, apps, token } = await setUp();
   const app = apps.issue({ accountId, scopes: ["coding:read", "coding:drive", "admin"] });
   expect(await ask("/mine", bearer(app.token))).toEqual([403, expect.stringContaining('scope="admin"')]);
@@ -117,8 +117,8 @@ test("an account's own objects are closed to apps, and open to tokens only with 
   expect((await ask("/mine", bearer(await token("admin"))))[0]).toBe(200);
 });
 
-describe("what is open ends within five seconds", () => {
-  // By the gateway's clock; what follows then takes a moment.
+describe("open connections end within five seconds", () => {
+  // By the gateway's clock; the effect takes a moment longer.
   const patience = { timeout: 15_000, interval: 20 };
 
   async function openedBy(

@@ -37,7 +37,7 @@ async function setUp(trustedProxies: readonly string[]) {
   return { ...server, ask };
 }
 
-test("without trusted proxies it is the peer's address, whatever a header says", async () => {
+test("without trusted proxies it is the peer's address, whatever the headers", async () => {
   const { ask, socketPath } = await setUp([]);
   expect(await ask([])).toBe("127.0.0.1");
   expect(await ask(["192.0.2.7"])).toBe("127.0.0.1");
@@ -45,28 +45,28 @@ test("without trusted proxies it is the peer's address, whatever a header says",
   expect(await ask(["192.0.2.7"], { socketPath })).toBe("local");
 });
 
-test("of a peer that is no trusted proxy the header changes nothing", async () => {
+test("the header of a peer that is not a trusted proxy is ignored", async () => {
   const { ask } = await setUp(["10.0.0.0/8", "::1"]);
   expect(await ask(["192.0.2.7"])).toBe("127.0.0.1");
   expect(await ask(["192.0.2.7"], { host: "::1" })).toBe("192.0.2.7");
 });
 
-test("behind trusted proxies it is the right-most address that is none of theirs", async () => {
+test("behind trusted proxies it is the right-most address that is not a proxy's", async () => {
   const { ask, socketPath } = await setUp(["127.0.0.0/8", "10.0.0.0/8"]);
   expect(await ask([])).toBe("127.0.0.1");
   expect(await ask(["192.0.2.7"])).toBe("192.0.2.7");
-  expect(await ask(["203.0.113.1, 192.0.2.7"])).toBe("192.0.2.7"); // what the client itself claimed
+  expect(await ask(["203.0.113.1, 192.0.2.7"])).toBe("192.0.2.7"); // the client's own claim is ignored
   expect(await ask(["203.0.113.1, 192.0.2.7, 10.1.2.3"])).toBe("192.0.2.7");
   expect(await ask(["203.0.113.1", "192.0.2.7", "10.1.2.3"])).toBe("192.0.2.7"); // several headers are one list
   expect(await ask(["10.1.2.3"])).toBe("10.1.2.3");
   expect(await ask(["::ffff:192.0.2.7"])).toBe("192.0.2.7");
-  expect(await ask(["::FFFF:10.9.9.9"])).toBe("10.9.9.9"); // trusted in this form too, without a client behind it
-  expect(await ask(["203.0.113.1, unknown"])).toBe("127.0.0.1"); // no address: the last one known
+  expect(await ask(["::FFFF:10.9.9.9"])).toBe("10.9.9.9"); // also trusted in this form, without a client behind it
+  expect(await ask(["203.0.113.1, unknown"])).toBe("127.0.0.1"); // not an address: the last known one
   expect(await ask(["2001:DB8:0:0:0:0:0:7"])).toBe("2001:db8::7");
   expect(await ask(["192.0.2.7"], { socketPath })).toBe("local");
 });
 
-test("an address has one form", () => {
+test("an address is normalized", () => {
   for (const [written, plain] of [
     ["::ffff:192.0.2.1", "192.0.2.1"],
     ["0:0:0:0:0:ffff:c000:0201", "192.0.2.1"],
@@ -79,10 +79,10 @@ test("an address has one form", () => {
   ] as const) {
     expect(clientAddress({ ip: written }), written).toBe(plain);
   }
-  expect(clientAddress({})).toBe("unknown"); // the client is gone
+  expect(clientAddress({})).toBe("unknown"); // the client has disconnected
 });
 
-test("neighbours in one IPv6 network of a subscriber share a limit", () => {
+test("addresses in one subscriber's IPv6 network share a limit", () => {
   expect(addressGroup("192.0.2.1")).toBe("192.0.2.1");
   expect(addressGroup("2001:db8:1:2::7")).toBe("2001:db8:1:2::/64");
   expect(addressGroup("2001:db8:1:2:3:4:5:6")).toBe("2001:db8:1:2::/64");

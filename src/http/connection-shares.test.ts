@@ -10,7 +10,7 @@ import { healthRoutes, type RouteModule } from "./index.ts";
 
 const upgradePath = "/api/coding/socket";
 
-/** A route and a WebSocket for authenticated callers, and a route for everyone that takes a body. */
+/** A route and a WebSocket for authenticated callers, and a route for everyone that accepts a body. */
 const routes: RouteModule = ({ app, onUpgrade }) => {
   app.route({
     method: "POST",
@@ -67,10 +67,10 @@ const floods = [
   { shape: "half requests", name: "one address", from: ["127.0.0.1"] },
   ...Object.keys(shapes).map((shape) => ({ shape, name: "50 addresses", from: manyAddresses })),
 ];
-const canFlood = process.platform === "linux"; // elsewhere 127.0.0.2 is no address of the loopback
+const canFlood = process.platform === "linux"; // elsewhere 127.0.0.2 is not a loopback address
 
 test.skipIf(!canFlood).each(floods)(
-  "a flood of $shape from $name keeps no other caller out",
+  "a flood of $shape from $name does not lock out other callers",
   async ({ shape, from }) => {
     const server = await setUp();
     const headers = await server.signedIn("coding:read");
@@ -91,21 +91,18 @@ test.skipIf(!canFlood).each(floods)(
   },
 );
 
-test.skipIf(!canFlood)(
-  "a flood from one address closes its own oldest connections, and none of another address",
-  async () => {
-    const server = await setUp();
-    const other = await open(server, halfRequest, "127.0.0.2");
-    const flood = await openMany(maxStrangers + 10, () => open(server, halfRequest));
-    await expect.poll(() => closedOf(flood), patience).toBe(11);
-    expect(flood.slice(0, 11).every(({ destroyed }) => destroyed)).toBe(true);
-    expect(server.logged.join("\n")).toContain("too many connections");
-    other.write(`localhost:${server.port}\r\nConnection: close\r\n\r\n`);
-    expect(String(await once(other, "data"))).toMatch(/^HTTP\/1\.1 404 /);
-  },
-);
+test.skipIf(!canFlood)("a flood from one address closes only its own oldest connections", async () => {
+  const server = await setUp();
+  const other = await open(server, halfRequest, "127.0.0.2");
+  const flood = await openMany(maxStrangers + 10, () => open(server, halfRequest));
+  await expect.poll(() => closedOf(flood), patience).toBe(11);
+  expect(flood.slice(0, 11).every(({ destroyed }) => destroyed)).toBe(true);
+  expect(server.logged.join("\n")).toContain("too many connections");
+  other.write(`localhost:${server.port}\r\nConnection: close\r\n\r\n`);
+  expect(String(await once(other, "data"))).toMatch(/^HTTP\/1\.1 404 /);
+});
 
-test("one caller's connections never close those of another", async () => {
+test("one caller's connections never close another caller's", async () => {
   const server = await setUp();
   const kept = new WebSocket(`ws://127.0.0.1:${server.port}${upgradePath}`, {
     headers: await server.signedIn("coding:read"),
@@ -120,7 +117,7 @@ test("one caller's connections never close those of another", async () => {
   expect(kept.readyState).toBe(WebSocket.OPEN);
 });
 
-test("behind a trusted proxy the client's address has the share", async () => {
+test("behind a trusted proxy the share belongs to the client's address", async () => {
   const server = await setUp({}, { trustedProxies: ["127.0.0.1"] });
   const through = (client: string, text: string) =>
     open(server, text.replace("\r\n", `\r\nX-Forwarded-For: ${client}\r\n`));
@@ -155,7 +152,7 @@ test("a body must arrive within ten seconds, unless its caller is authenticated"
   expect(String(await once(caller, "data"))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test("a connection takes few requests at once, and many one after another", async () => {
+test("a connection accepts few concurrent requests, and many sequential ones", async () => {
   const server = await setUp();
   const one = `GET /healthz HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`;
   const burst = await open(server, one.repeat(1_000));

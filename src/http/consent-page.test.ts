@@ -21,14 +21,14 @@ describe("the consent page", () => {
     expect(policy).not.toMatch(/form-action|unsafe/);
   });
 
-  test("is only for who is signed in: else to the sign-in and back", async () => {
+  test("requires a sign-in, and redirects to it and back", async () => {
     const scene = await openScene();
     const { status, headers } = await scene.get(path, []);
     expect(status).toBe(303);
     expect(headers["location"]).toBe(`/sign-in?to=${encodeURIComponent(path)}`);
   });
 
-  test("another site's link, which leaves the strict cookie behind, is passed on by a page of our own", async () => {
+  test("a link from another site, sent without the strict cookie, goes through a page of our own", async () => {
     const scene = await openScene();
     const { status, headers, body } = await scene.get(path, ["Sec-Fetch-Site: cross-site"]);
     expect(status).toBe(200);
@@ -46,7 +46,7 @@ describe("the consent page", () => {
     expectMistakePage(await scene.get(`${path}&client_id=app`), 400);
   });
 
-  test("a client that describes itself is known by its host; one of this computer comes with a warning", async () => {
+  test("a client with a metadata document is shown by its host; one on this computer has a warning", async () => {
     const client = { clientId: "https://maker.example/app.json", name: "Editor", origin: "document" } as const;
     for (const destination of ["127.0.0.1:4711", "[::1]:80", "localhost", "com.example.editor:"]) {
       const scene = await openScene({}, { client, destination });
@@ -74,7 +74,7 @@ describe("the consent page", () => {
     if (name.startsWith("\u200b")) expect(body).toContain("an unnamed app");
   });
 
-  test("an account that holds nothing of what is asked for can only deny", async () => {
+  test("an account without any of the requested scopes can only deny", async () => {
     const scene = await openScene({}, { scopes: [] });
     const { body } = await scene.get(path);
     expect(body).toContain("nothing to allow");
@@ -82,7 +82,7 @@ describe("the consent page", () => {
     expect(body).not.toContain('value="allow"');
   });
 
-  test("what a request holds comes back escaped and whole", async () => {
+  test("the parameters of a request are returned escaped and complete", async () => {
     const scene = await openScene();
     const state = `'"><script>&amp;\u{1f600}`;
     const { body } = await scene.get(`/oauth/authorize?${new URLSearchParams({ ...request, state }).toString()}`);

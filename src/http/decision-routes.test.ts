@@ -32,7 +32,7 @@ describe("the decision route, signed in with a browser on http", () => {
     expect(Object.keys(scene.seen[0]?.form ?? {}), "the key goes no further").not.toContain(decisionKeyField);
   });
 
-  test("the key may come in the header instead", async () => {
+  test("the key can be sent in the header instead", async () => {
     const scene = await openScene();
     expect((await scene.post(allow, { more: [`X-Postern-Key: ${scene.browser.key}`] })).status).toBe(303);
   });
@@ -51,14 +51,14 @@ describe("the decision route, signed in with a browser on http", () => {
   test.each([
     ["an unknown client", { client_id: "another" }],
     ["a redirect that is not registered", { redirect_uri: "https://evil.example/" }],
-  ])("%s is a page and leads nowhere, also on deny", async (_what, wrong) => {
+  ])("%s shows a page without a redirect, also on deny", async (_what, wrong) => {
     const scene = await openScene();
     for (const action of ["allow", "deny", "else"]) {
       expectMistakePage(await scene.post(withKey(scene, { ...request, ...wrong, action })), 400);
     }
   });
 
-  test("a field given twice is a page and decides nothing; unknown fields, also twice, are ignored; resource may repeat", async () => {
+  test("a repeated field shows a page and decides nothing; unknown fields are ignored; resource can repeat", async () => {
     const scene = await openScene();
     const body = new URLSearchParams(withKey(scene)).toString();
     for (const again of ["action=deny", "client_id=app", "state=2", `${decisionKeyField}=x`, "scope=admin"]) {
@@ -74,18 +74,18 @@ describe("the decision route, signed in with a browser on http", () => {
     ["application/json", JSON.stringify(allow)],
     ["text/plain", new URLSearchParams(allow).toString()],
     ["multipart/form-data; boundary=x", "--x--"],
-  ])("%s is no form: 415", async (contentType, body) => {
+  ])("%s is not a form: 415", async (contentType, body) => {
     const scene = await openScene();
     expect((await scene.post(body, { contentType })).status).toBe(415);
     expect(scene.seen).toEqual([]);
   });
 
-  test("a form that is larger than any request is 413", async () => {
+  test("a form over the size limit is 413", async () => {
     const scene = await openScene();
     expect((await scene.post(withKey(scene, { ...allow, state: "x".repeat(40_000) }))).status).toBe(413);
   });
 
-  test("not signed in: 401, and for a browser to the sign-in and back to the same request", async () => {
+  test("not signed in: 401, and a browser is redirected to the sign-in and back to the request", async () => {
     const scene = await openScene();
     for (const cookie of [null, `${scene.browser.cookie.split("=", 1)[0] ?? ""}=${"x".repeat(43)}`]) {
       const told = await scene.post(withKey(scene), { cookie, accept: "application/json" });
@@ -115,7 +115,7 @@ describe("the decision route, signed in with a browser on http", () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test("what the browser itself calls cross-site is refused, whatever its Origin says", async () => {
+  test("a request that the browser marks as cross-site is refused, whatever its Origin", async () => {
     const scene = await openScene();
     expect((await scene.post(withKey(scene), { more: ["Sec-Fetch-Site: cross-site"] })).status).toBe(403);
     expect(scene.seen).toEqual([]);
@@ -142,7 +142,7 @@ describe("the decision route, signed in with a browser on http", () => {
     expect((await scene.post(withKey(scene), { accept: "*/*" })).status).toBe(401);
   });
 
-  test("what was ticked is granted, and nothing else; nothing ticked grants nothing and asks again", async () => {
+  test("only the selected scopes are granted; without a selection the page asks again", async () => {
     const scene = await openScene();
     const boxes = { [tickedScopesField]: "ticked" };
     const one = { ...boxes, [scopeField("coding:read")]: "on" };
@@ -160,7 +160,7 @@ describe("the decision route, signed in with a browser on http", () => {
 describe("the decision route on https", () => {
   const https = { baseUrl: "https://agents.example.org" };
 
-  test("takes the cookie with our own Origin, without a key and so without JavaScript; but then nothing that drives", async () => {
+  test("accepts the cookie with our own Origin and without a key, so without JavaScript; but then grants no coding:drive", async () => {
     const scene = await openScene(https);
     expect(scene.browser.cookie).toMatch(/^__Host-/);
     expect((await scene.post(allow)).status).toBe(303);
@@ -181,7 +181,7 @@ describe("the decision route on https", () => {
     expect(scene.deviceDeciders.map(({ scopes: held }) => held.has("coding:drive"))).toEqual([false, true]);
   });
 
-  test("takes no cookie that is not bound to the host", async () => {
+  test("accepts only a cookie that is bound to the host", async () => {
     const scene = await openScene(https);
     const cookie = scene.browser.cookie.replace("__Host-", "");
     expect((await scene.post(allow, { cookie, accept: "*/*" })).status).toBe(401);
@@ -200,7 +200,7 @@ describe("the decision route on https", () => {
 describe("the decision route with a bearer", () => {
   const program = { cookie: null, origin: null, accept: null };
 
-  test("a personal token with admin decides, without Origin, cookie and key; and gives what it holds at most", async () => {
+  test("a personal token with admin decides without Origin, cookie and key; it grants at most its own scopes", async () => {
     const scene = await openScene();
     const authorization = await ownerToken(scene, ["admin", "coding:read"]);
     const answer = await scene.post(allow, { ...program, authorization });
@@ -219,7 +219,7 @@ describe("the decision route with a bearer", () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test.each(["app", "jwt"] as const)("the token of an %s is refused, whatever scopes it says it has", async (kind) => {
+  test.each(["app", "jwt"] as const)("the token of an %s is refused, whatever its scopes", async (kind) => {
     const scene = await openScene({}, {}, (accounts) => ({
       ...accounts,
       authenticate: async (shown) => ({ ...(await accounts.authenticate({ kind: "socket" })), ...shown, kind }),
@@ -229,7 +229,7 @@ describe("the decision route with a bearer", () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test("an unknown token is 401, and no cookie helps it", async () => {
+  test("an unknown token is 401, even with a valid cookie", async () => {
     const scene = await openScene();
     const answer = await scene.post(withKey(scene), { authorization: `Bearer pst_${"x".repeat(43)}` });
     expect(answer.status).toBe(401);
@@ -237,7 +237,7 @@ describe("the decision route with a bearer", () => {
     expect(scene.seen).toEqual([]);
   });
 
-  test("a page of another origin is refused with a token too", async () => {
+  test("a page of another origin is refused, even with a token", async () => {
     const scene = await openScene();
     const authorization = await ownerToken(scene, ["admin"]);
     const answer = await scene.post(allow, { ...program, authorization, origin: "https://evil.example" });

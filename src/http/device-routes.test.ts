@@ -33,7 +33,7 @@ async function openScene(changes: Parameters<typeof scriptOAuth>[0] = {}) {
   };
 }
 
-test("the page asks for the code, and shows what waits with it however it was typed", async () => {
+test("the page asks for the code, and shows its request however the code was typed", async () => {
   const { get } = await openScene();
   const empty = await get();
   expect(empty.status).toBe(200);
@@ -62,7 +62,7 @@ test("a wrong code shows an error and the form again; other input is shown harml
   expect(posted.body).toContain("No such code");
 });
 
-test("what was ticked is given to the device, or nothing; then the page says so", async () => {
+test("the device gets the selected scopes or a denial, and the page confirms it", async () => {
   const { post, devices } = await openScene();
   const boxes = { [tickedScopesField]: "ticked" };
   const form = { user_code: "bcdf-ghjk", action: "allow", ...boxes };
@@ -80,7 +80,7 @@ test("what was ticked is given to the device, or nothing; then the page says so"
   expect((await post({ ...form, action: "maybe" })).status).toBe(400);
 });
 
-test("the same sign-in, key and Origin are asked for as by the decision route", async () => {
+test("the sign-in, key and Origin are required as by the decision route", async () => {
   const { get, post, server, devices } = await openScene();
   const form = { user_code: scriptedUserCode, action: "allow" };
   const stranger = await get(`?user_code=${scriptedUserCode}`, ["Accept: text/html"]);
@@ -99,8 +99,8 @@ test("the same sign-in, key and Origin are asked for as by the decision route", 
   expect(devices).toEqual([]);
 });
 
-test("a program with a personal token of admin decides; left out, the scopes are those asked for but coding:drive", async () => {
-  // As for a client that the owner added: everything is ticked at first.
+test("a program with an admin token decides; by default it grants the requested scopes except coding:drive", async () => {
+  // As for a client that the owner added: everything is selected at first.
   const scopes = (["coding:read", "coding:write", "coding:drive"] as const).map((scope) => ({ scope, ticked: true }));
   const { post, server, devices } = await openScene({ scopes });
   const bearer = async (...scopes: readonly ["admin" | "coding:read"]) =>
@@ -119,7 +119,7 @@ test("a program with a personal token of admin decides; left out, the scopes are
   expect(devices.map(({ scopes }) => scopes)).toEqual([["coding:read", "coding:write"], ["coding:drive"]]);
 });
 
-test("looking at codes counts for nothing, so no page can use up what the owner's decision needs", async () => {
+test("looking at codes is not counted, so no page can use up the owner's attempts", async () => {
   const { get, post } = await openScene();
   for (let at = 0; at < 40; at += 1) expect((await get("?user_code=AAAA-AAAA")).status).toBe(400);
   expect((await post({ user_code: scriptedUserCode, action: "deny" })).status).toBe(200);

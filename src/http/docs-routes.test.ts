@@ -5,13 +5,13 @@ import { docsRoutes, healthRoutes, openApiRoutes } from "./index.ts";
 
 const setUp = () => startHttpServer(() => [docsRoutes, healthRoutes, openApiRoutes({ version: "1.0.0" })]);
 
-test("the reference and all that its page loads come from the gateway, without signing in", async () => {
+test("the reference and all of its page's files come from the gateway, without signing in", async () => {
   const { url } = await setUp();
   const page = await fetch(`${url}/docs`);
   expect(page.headers.get("content-type")).toMatch(/^text\/html/);
   const html = await page.text();
   const loaded = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = ""]) => path);
-  // The sign in the browser's tab is a file of the pages, which another route serves.
+  // The favicon is a file of the web application, which another route serves.
   expect(loaded.shift()).toBe("/favicon.svg");
   expect(loaded).toEqual(["/openapi.json", "/docs/scalar.js", "/docs/start.js"]);
   for (const path of loaded) expect((await fetch(`${url}${path}`)).status, path).toBe(200);
@@ -29,7 +29,7 @@ test("the page can load from and call only the gateway", async () => {
   expect(policy).not.toMatch(/https?:|\*/);
 });
 
-test("the script is sent compressed to whom takes it so, and is the same for others", async () => {
+test("the script is sent compressed to clients that accept it, and uncompressed to others", async () => {
   const { url } = await setUp();
   const load = async (encoding: string) => {
     const answer = await fetch(`${url}/docs/scalar.js`, { headers: { "accept-encoding": encoding } });
@@ -42,7 +42,7 @@ test("the script is sent compressed to whom takes it so, and is the same for oth
   expect(compressed.text === plain.text).toBe(true);
 });
 
-test("the gateway answers others while the script is loaded for the first time", async () => {
+test("the gateway answers other requests while the script is loaded for the first time", async () => {
   const { url } = await setUp();
   await fetch(`${url}/healthz`);
   let done = false;
@@ -56,7 +56,7 @@ test("the gateway answers others while the script is loaded for the first time",
   expect(answers).toBeGreaterThan(10);
 });
 
-test("every problem's type leads to its place on a page", async () => {
+test("every problem type links to its section of a page", async () => {
   const { url } = await setUp();
   const problem = await (await fetch(`${url}/nowhere`)).text();
   expect(problem).toContain('"type":"/docs/problems#route_not_found"');

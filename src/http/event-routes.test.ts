@@ -35,7 +35,7 @@ async function setUp() {
       stream: (options) => events.stream(options),
       async sessionIdsOf(sessionId) {
         if (sessionId === "alias") return ["s1", "alias"];
-        if (sessionId === "nobody") throw new PosternError("session_not_found", "There is no such session.");
+        if (sessionId === "unknown") throw new PosternError("session_not_found", "There is no such session.");
         return [sessionId];
       },
     }),
@@ -71,7 +71,7 @@ test("a stream delivers new events and continues after the last event received",
   }
 });
 
-test("a stream without events says where to go on from, so that nothing is lost when it breaks", async () => {
+test("a stream without events sends an id to resume from, so that a disconnect loses nothing", async () => {
   const { url, token, publish } = await setUp();
   const { token: bearer } = await token();
   const reader = await readEvents(url, { token: bearer });
@@ -111,7 +111,7 @@ test("a token that is limited to a folder never sees another folder's events, in
   await expect.poll(() => reader.events.map(({ sessionId }) => sessionId), patient).toEqual(["seen"]);
 });
 
-test("with any id of a session, only events of it and of its successor are delivered", async () => {
+test("with any id of a session, only its events and its successor's are delivered", async () => {
   const { url, events, token, publish } = await setUp();
   const { token: bearer } = await token();
   const reader = await readEvents(url, { token: bearer, sessionId: "alias" });
@@ -127,10 +127,10 @@ test("with any id of a session, only events of it and of its successor are deliv
   });
   await events.publisher.flush();
   await expect.poll(() => reader.events.map(({ sessionId }) => sessionId), patient).toEqual(["s1", "s3", "s3"]);
-  await expect(readEvents(url, { token: bearer, sessionId: "nobody" })).rejects.toThrow("404");
+  await expect(readEvents(url, { token: bearer, sessionId: "unknown" })).rejects.toThrow("404");
 });
 
-test("a revoked token's stream ends within five seconds, an expired one's too, and others go on", async () => {
+test("the stream of a revoked or expired token ends within five seconds, and others continue", async () => {
   const { url, accounts, accountId, clock, token, publish } = await setUp();
   const revoked = await token();
   const other = await token();
@@ -163,7 +163,7 @@ test("a revoked token's stream ends within five seconds, an expired one's too, a
     .toBe(true);
 });
 
-test("a page reads the stream with its browser's sign-in, and no longer than that lasts", async () => {
+test("a page reads the stream with its browser's sign-in, until that ends", async () => {
   const { accounts, accountId, clock, publish, ...server } = await setUp();
   const browser = await signInBrowser({ ...server, accounts });
   const { url } = server;
@@ -192,7 +192,7 @@ test("a page reads the stream with its browser's sign-in, and no longer than tha
   await reading;
 });
 
-test("silence is filled, and a stream ends when the gateway stops", async () => {
+test("idle streams get keep-alives, and end when the gateway stops", async () => {
   const { url, clock, token, close } = await setUp();
   const { token: bearer } = await token();
   const response = await fetch(`${url}/api/coding/events`, { headers: { authorization: `Bearer ${bearer}` } });
@@ -215,7 +215,7 @@ test("silence is filled, and a stream ends when the gateway stops", async () => 
   await reading;
 });
 
-test("who holds no coding:read gets no stream, and the document names its type", async () => {
+test("the stream requires coding:read, and the document has its content type", async () => {
   const { url, signedIn } = await setUp();
   const refused = await fetch(`${url}/api/coding/events`, { headers: await signedIn("logs:read") });
   expect(refused.status).toBe(403);
@@ -228,7 +228,7 @@ test("who holds no coding:read gets no stream, and the document names its type",
   });
 });
 
-test("so many streams may be open, and the next is turned away until one ends", async () => {
+test("streams are limited: the next one is refused until one ends", async () => {
   const { url, token } = await setUp();
   const { token: bearer } = await token();
   const readers = await Promise.all(Array.from({ length: 5 }, () => readEvents(url, { token: bearer })));

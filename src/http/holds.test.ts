@@ -18,7 +18,7 @@ const caller: Principal = {
   expiresAt: null,
 };
 
-/** A hold whose caller and folders a test changes. */
+/** A hold with a caller and folders that a test can change. */
 function setUp() {
   const clock = createFakeClock();
   const now: { principal: Principal; visible: Set<string>; failure: Error | null; checks: number } = {
@@ -49,7 +49,7 @@ const losses: Readonly<Record<string, (now: ReturnType<typeof setUp>["now"]) => 
 };
 
 for (const [what, lose] of Object.entries(losses)) {
-  test(`what is held open ends within two seconds of its loss: ${what}`, async () => {
+  test(`an open connection ends within two seconds after the loss of: ${what}`, async () => {
     const { clock, now, hold } = setUp();
     await clock.advance(10_000);
     expect(hold.signal.aborted).toBe(false);
@@ -60,7 +60,7 @@ for (const [what, lose] of Object.entries(losses)) {
     expect(clock.nextAt).toBeNull();
   });
 
-  test(`nothing that a client sends after the loss is taken: ${what}`, async () => {
+  test(`input sent after the loss is refused: ${what}`, async () => {
     const { clock, now, hold } = setUp();
     const taken: string[] = [];
     hold.whenHeld(() => taken.push("at once"));
@@ -79,7 +79,7 @@ for (const [what, lose] of Object.entries(losses)) {
     expect(taken).toHaveLength(3);
   });
 
-  test(`a change of rights in this gateway ends it at once: ${what}`, async () => {
+  test(`a change of rights in this gateway ends it immediately: ${what}`, async () => {
     const { now, holds, hold } = setUp();
     lose(now);
     await holds.recheck();
@@ -87,7 +87,7 @@ for (const [what, lose] of Object.entries(losses)) {
   });
 }
 
-test("a store that does not answer ends nothing, and takes no input away", async () => {
+test("a store that does not answer ends no connection, and input is still accepted", async () => {
   const { clock, now, hold } = setUp();
   now.failure = new Error("The database is locked.");
   await clock.advance(4_000);
@@ -100,7 +100,7 @@ test("a store that does not answer ends nothing, and takes no input away", async
   expect(hold.isLost).toBe(true);
 });
 
-test("a check that began before a change of rights says nothing about it", async () => {
+test("a check that started before a change of rights does not count for it", async () => {
   const clock = createFakeClock();
   const answers: PromiseWithResolvers<Principal>[] = [];
   const holds = createHolds({
@@ -125,7 +125,7 @@ test("a check that began before a change of rights says nothing about it", async
   expect([taken, hold.isLost]).toEqual([false, true]);
 });
 
-test("what has ended is not checked any more", async () => {
+test("ended connections are not checked", async () => {
   const { clock, now, holds, hold } = setUp();
   hold.end(new PosternError("client_gone", "The client went away."));
   expect(hold.signal.reason).toMatchObject({ code: "client_gone" });
@@ -134,7 +134,7 @@ test("what has ended is not checked any more", async () => {
   expect([now.checks, clock.nextAt]).toEqual([0, null]);
 });
 
-/** Routes that know nothing of rights that end: one waits for a test, one never looks at any signal, one ends a token. */
+/** Routes without handling for lost rights: one waits for a test, one ignores every signal, one ends a token. */
 const carelessRoutes =
   (answers: PromiseWithResolvers<string>[]): RouteModule =>
   ({ app }) => {

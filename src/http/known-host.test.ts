@@ -31,14 +31,14 @@ async function setUp(config: Partial<HttpConfig> = {}) {
 const refused = { status: 403, body: expect.stringContaining('"code":"origin_not_allowed"') };
 
 describe("a request's Host", () => {
-  test("is one of the loopback's names with the port that listens", async () => {
+  test("is a loopback name with the listening port", async () => {
     const { get, port } = await setUp();
     for (const host of [`localhost:${port}`, `LocalHost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) {
       expect(await get(host), host).toMatchObject({ status: 200 });
     }
   });
 
-  test("that is any other name is refused, as a re-bound page sends", async () => {
+  test("with any other name is refused, as in DNS rebinding", async () => {
     const { get, port } = await setUp();
     for (const host of [
       `evil.example:${port}`,
@@ -57,7 +57,7 @@ describe("a request's Host", () => {
     }
   });
 
-  test("may not be missing, empty or there twice", async () => {
+  test("must not be missing, empty or repeated", async () => {
     const { get, port } = await setUp();
     expect((await get(null)).status).toBe(400);
     expect((await get("")).status).toBe(403);
@@ -65,14 +65,14 @@ describe("a request's Host", () => {
     expect(await get(`localhost:${port}`, ["Host: evil.example"])).toMatchObject(refused);
   });
 
-  test("counts on every route: with a good token, and where there is no route", async () => {
+  test("is checked on every route: with a valid token, and on unknown paths", async () => {
     const { post, port } = await setUp();
     expect(await post("evil.example", null)).toMatchObject(refused);
     const nowhere = ["GET /nowhere HTTP/1.1", `Host: evil.example:${port}`];
     expect(await rawRequest({ host: "127.0.0.1", port }, nowhere)).toMatchObject(refused);
   });
 
-  test("cannot be got around by a whole URL in the request line", async () => {
+  test("cannot be bypassed by an absolute URL in the request line", async () => {
     const { port } = await setUp();
     const ask = (url: string, host: string): Promise<RawAnswer> =>
       rawRequest({ host: "127.0.0.1", port }, [`GET ${url} HTTP/1.1`, `Host: ${host}`]);
@@ -82,7 +82,7 @@ describe("a request's Host", () => {
     expect((await ask(`http://${own}/healthz`, own)).status).toBe(200);
   });
 
-  test("may be the base URL's, with and without its default port", async () => {
+  test("can be the base URL's, with and without its default port", async () => {
     const { get, port } = await setUp({ baseUrl: "https://agents.example.org" });
     expect((await get("agents.example.org")).status).toBe(200);
     expect((await get("agents.example.org:443")).status).toBe(200);
@@ -91,7 +91,7 @@ describe("a request's Host", () => {
     expect(await get("www.agents.example.org")).toMatchObject(refused);
   });
 
-  test("may be the address that is listened on, but no wildcard", async () => {
+  test("can be the listening address, but not a wildcard", async () => {
     const bound = await setUp({ hosts: ["127.0.0.2"] });
     const toBound = { host: "127.0.0.2", port: bound.port };
     const own = ["GET /healthz HTTP/1.1", `Host: 127.0.0.2:${bound.port}`];
@@ -103,7 +103,7 @@ describe("a request's Host", () => {
 });
 
 describe("a request's Origin", () => {
-  test("is the gateway's own, or not there, on everything that changes state", async () => {
+  test("must be the gateway's own or absent on everything that changes state", async () => {
     const { post, port, folders } = await setUp();
     expect((await post(`localhost:${port}`, null)).status).toBe(201);
     expect((await post(`localhost:${port}`, `http://localhost:${port}`)).status).toBe(201);
@@ -111,7 +111,7 @@ describe("a request's Origin", () => {
     expect(await folders.list()).toHaveLength(1);
   });
 
-  test("that is another is refused before anything happens, with a good token too", async () => {
+  test("of another site is refused before anything happens, even with a valid token", async () => {
     const { post, port, folders } = await setUp();
     for (const origin of [
       "http://evil.example",
@@ -128,7 +128,7 @@ describe("a request's Origin", () => {
     expect(await folders.list()).toEqual([]);
   });
 
-  test("does not matter for what only reads: the browser keeps the answer from the page", async () => {
+  test("is not checked for reads: the browser hides the answer from the page", async () => {
     const { get, port } = await setUp();
     const answer = await get(`localhost:${port}`, ["Origin: http://evil.example"]);
     expect(answer.status).toBe(200);
@@ -136,13 +136,13 @@ describe("a request's Origin", () => {
     expect(answer.headers["cross-origin-resource-policy"]).toBe("same-origin");
   });
 
-  test("may be the base URL's, with its own scheme only", async () => {
+  test("can be the base URL's, with its own scheme only", async () => {
     const { post } = await setUp({ baseUrl: "https://agents.example.org" });
     expect((await post("agents.example.org", "https://agents.example.org")).status).toBe(201);
     expect(await post("agents.example.org", "http://agents.example.org")).toMatchObject(refused);
   });
 
-  test("is checked while the door is open, and so is Host", async () => {
+  test("is checked even without authentication, and so is Host", async () => {
     const { post, get, port } = await setUp({ auth: "none" });
     expect(await post(`localhost:${port}`, "http://evil.example")).toMatchObject(refused);
     expect(await get("evil.example")).toMatchObject(refused);

@@ -15,7 +15,7 @@ import { watchSocket } from "../core/socket-watch.ts";
 import { type HttpConfig, healthRoutes, type RouteModule, registerTool } from "./index.ts";
 import { answerBrokenRequest } from "./listeners.ts";
 
-/** Says as whom one came in. */
+/** Returns the caller's identity. */
 const whoRoutes: RouteModule = (server) =>
   registerTool(server, {
     name: "who",
@@ -64,7 +64,7 @@ test("no TCP caller is the owner, whatever the request contains", async () => {
   expect((await rawRequest({ host: "127.0.0.1", port }, lines)).status).toBe(401);
 });
 
-test("a token on the owner's socket counts for what it holds, and a wrong one for nothing", async () => {
+test("a token on the owner's socket limits the caller to it, and an invalid one is refused", async () => {
   const { socketPath, token } = await setUp();
   const withToken = (text: string) => rawRequest({ path: socketPath }, [...whoLines, `Authorization: Bearer ${text}`]);
   expect(JSON.parse((await withToken(await token("coding:read"))).body)).toEqual({
@@ -75,7 +75,7 @@ test("a token on the owner's socket counts for what it holds, and a wrong one fo
   expect((await withToken("pst_wrong")).status).toBe(401);
 });
 
-test("a page has no way to the owner's socket, through whatever stands in front of it", async () => {
+test("a page cannot reach the owner's socket through any proxy in front of it", async () => {
   const { socketPath } = await setUp();
   const answer = await rawRequest({ path: socketPath }, [...whoLines, "Origin: http://localhost:7177"]);
   expect(answer.status).toBe(403);
@@ -94,7 +94,7 @@ test("the socket of a gateway that was killed is replaced", async () => {
   expect((await rawRequest({ path: socketPath }, whoLines)).status).toBe(200);
 });
 
-test("the owner's socket is made again when it was removed, with its folder too, and requests under way are answered", async () => {
+test("the owner's socket is recreated when it was removed, even with its folder, and pending requests are answered", async () => {
   const { socketPath, close } = await setUp();
   const held = connect(socketPath);
   onTestFinished(() => void held.destroy());
@@ -112,7 +112,7 @@ test("the owner's socket is made again when it was removed, with its folder too,
   expect(await readdir(dirname(socketPath))).toEqual([]);
 });
 
-test("another process's socket in the place of a removed one is left alone", async () => {
+test("another process's socket in place of a removed one is left alone", async () => {
   const { socketPath } = await setUp();
   await rm(socketPath);
   const other = createServer((socket) => socket.end("other"));
@@ -138,7 +138,7 @@ test("a second gateway of the same home is refused and leaves the first one alon
   expect((await rawRequest({ path: first.socketPath }, whoLines)).status).toBe(200);
 });
 
-test("a file that is no socket is never removed", async () => {
+test("a file that is not a socket is never removed", async () => {
   const folder = await makeTempFolder();
   await mkdir(join(folder, "run"));
   const path = join(folder, "run/gateway.sock");
@@ -147,7 +147,7 @@ test("a file that is no socket is never removed", async () => {
   expect(await readdir(join(folder, "run"))).toEqual(["gateway.sock"]);
 });
 
-test("a port that is taken is named, and nothing keeps listening", async () => {
+test("an error names the port in use, and nothing keeps listening", async () => {
   const taken = createServer();
   taken.listen(0, "127.0.0.1");
   await once(taken, "listening");
@@ -163,23 +163,23 @@ test("a port that is taken is named, and nothing keeps listening", async () => {
   taken.close();
 });
 
-test("an address that this machine does not have is named", async () => {
+test("an error names an address that this machine does not have", async () => {
   await expect(setUp({ hosts: ["192.0.2.1"] })).rejects.toMatchObject({
     code: "address_not_available",
     message: expect.stringContaining("192.0.2.1"),
   });
 });
 
-test("a socket is gone when its gateway has stopped", async () => {
+test("a socket is removed when its gateway has stopped", async () => {
   const { close, socketPath } = await setUp();
   await close();
   expect(await readdir(dirname(socketPath))).toEqual([]);
 });
 
 test.each([
-  ["nothing came ends without a word", "", ""],
+  ["nothing arrived is closed without a response", "", ""],
   ["half a request came gets a 408", "GET / HTTP/1.1\r\nHost:", "HTTP/1.1 408 Request Timeout"],
-])("a connection on which in all the time %s", async (_what, sent, status) => {
+])("a connection on which for the whole timeout %s", async (_what, sent, status) => {
   const late = Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
   const server = createServer((socket) => {
     if (sent === "") answerBrokenRequest(late, socket);

@@ -6,7 +6,7 @@ const nothing = (): void => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const patient = { timeout: 10_000, interval: 20 };
 
-test("what an app holds open is counted together, however often its token is renewed; others keep their room", async () => {
+test("open streams count per app, however often its token is renewed; other apps keep their limit", async () => {
   const waiting: PromiseWithResolvers<Response>[] = [];
   const handle = (): Promise<Response> => {
     const answer = Promise.withResolvers<Response>();
@@ -27,7 +27,7 @@ test("what an app holds open is counted together, however often its token is ren
   expect((await Promise.all([...open, other])).map(({ status }) => status)).toEqual([202, 202, 202]);
 });
 
-test("an answer that comes when its caller has left is let go", async () => {
+test("an answer for a disconnected caller is dropped", async () => {
   const answer = Promise.withResolvers<Response>();
   let signal: AbortSignal | undefined;
   let cancelled = false;
@@ -48,7 +48,7 @@ test("an answer that comes when its caller has left is let go", async () => {
   await expect.poll(() => cancelled, patient).toBe(true);
 });
 
-test("whatever its method, a request from a page of another origin is refused, and one from nowhere or from our own page is not", async () => {
+test("with any method, a request from another origin is refused; one without an Origin or from our own page is accepted", async () => {
   const handle = async (): Promise<Response> => new Response(null, { status: 202 });
   const server = await startHttpServer(() => [mcpRoutes({ handle, log })]);
   const headers = await server.signedIn("coding:read");

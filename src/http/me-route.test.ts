@@ -3,7 +3,7 @@ import { startHttpServer } from "../../test/support/http-server.ts";
 import { meSchema } from "../wire/sign-in.ts";
 import { signInRoutes } from "./index.ts";
 
-test("a caller learns what it is: an app with its connection, a token with its end, and neither of a token that has none", async () => {
+test("a caller gets its identity: an app its connection, a token its expiry if it has one", async () => {
   const gateway = { id: "g", version: "1.2.3", baseUrl: "http://localhost:7177" };
   const server = await startHttpServer(({ accounts }) => [signInRoutes({ accounts, gateway: () => gateway })]);
   const { accountId } = await server.accounts.owner();

@@ -5,7 +5,7 @@ import { oauthRoutes } from "./index.ts";
 
 const foreign = "https://page.example";
 
-/** The protocol's routes in front of a server that only says what it got. */
+/** The protocol's routes in front of a server that only echoes requests. */
 async function start(options: Parameters<typeof startHttpServer>[1] = {}) {
   const heard: string[] = [];
   const oauth: Parameters<typeof oauthRoutes>[0]["oauth"] = {
@@ -30,7 +30,7 @@ async function start(options: Parameters<typeof startHttpServer>[1] = {}) {
 
 const form = { method: "POST", body: new URLSearchParams({ a: "b c" }) };
 
-test("the protocol's routes leave bodies to the authorization server, whatever they are", async () => {
+test("the protocol's routes pass any body to the authorization server", async () => {
   const { ask, heard } = await start();
   const answer = await ask(oauthPaths.token, form);
   expect([answer.status, answer.text]).toEqual([200, '{"ok":true}']);
@@ -43,7 +43,7 @@ test("the protocol's routes leave bodies to the authorization server, whatever t
   expect(JSON.parse(long.text)).toEqual({ error: "invalid_request", error_description: expect.any(String) });
 });
 
-test("pages of other origins may call them and read the answers, without credentials", async () => {
+test("pages of other origins can call them and read the answers, without credentials", async () => {
   const { ask, heard } = await start();
   const posted = [
     oauthPaths.token,
@@ -74,7 +74,7 @@ test("pages of other origins may call them and read the answers, without credent
   expect(heard).toHaveLength(posted.length);
 });
 
-test("the documents name the address that was asked, and a name that is not ours is refused", async () => {
+test("the documents use the requested host, and an unknown host is refused", async () => {
   const { ask, url } = await start();
   const named = url.replace("127.0.0.1", "localhost");
   const at = async (path: string) => JSON.parse((await ask(path)).text);

@@ -22,7 +22,7 @@ async function setUp(more: readonly RouteModule[] = []) {
   return { ...server, load };
 }
 
-test("the document lists every route with its methods, parameters and who may call it", async () => {
+test("the document lists every route with its methods, parameters and allowed callers", async () => {
   const { load } = await setUp([(server) => registerTool(server, echo)]);
   const { openapi, info, paths } = await load();
   expect(openapi).toBe("3.1.0");
@@ -58,7 +58,7 @@ test("the document lists every route with its methods, parameters and who may ca
   });
 });
 
-test("the document holds requests to what is written, and lets answers gain fields", async () => {
+test("the document allows no unknown fields in requests, and allows them in answers", async () => {
   const { load } = await setUp();
   const { schemas } = (await load()).components;
   expect(schemas["AddFolderInput"]).toMatchObject({ additionalProperties: false, required: ["path", "scopes"] });
@@ -68,7 +68,7 @@ test("the document holds requests to what is written, and lets answers gain fiel
   expect(schemas["Problem"]).toMatchObject({ properties: { code: { enum: problemCodes } } });
 });
 
-test("every reference of the document leads somewhere", async () => {
+test("every reference in the document resolves", async () => {
   const nested = z
     .object({ folder: z.object({ deep: z.array(echo.output) }).meta({ id: "Deep" }) })
     .meta({ id: "Nested" });
@@ -86,7 +86,7 @@ test("every reference of the document leads somewhere", async () => {
   }
 });
 
-test("a schema that reads differently in requests and answers cannot have one name for both", async () => {
+test("a schema that differs between requests and answers cannot have one name for both", async () => {
   const both = z.object({ depth: z.int().default(1) }).meta({ id: "Both" });
   const { url, logged } = await setUp([
     ({ app }) =>
@@ -102,7 +102,7 @@ test("a schema that reads differently in requests and answers cannot have one na
   expect(logged.join()).toContain("called Both");
 });
 
-test("the document is not sent again to whom has it", async () => {
+test("the document is not sent again to a client that has it", async () => {
   const { url } = await setUp();
   const first = await fetch(`${url}/openapi.json`);
   const etag = first.headers.get("etag") ?? "";

@@ -11,7 +11,7 @@ const tokens = (css: string): ReadonlyMap<string, string> =>
     ]),
   );
 
-test("the pages that the server renders have the colours and letters of the web application", async () => {
+test("the pages that the server renders have the colours and fonts of the web application", async () => {
   const web = tokens(await readFile(join(import.meta.dirname, "../../web/styles.css"), "utf8"));
   const own = tokens(pageStyle);
   expect(own.size).toBeGreaterThan(20);

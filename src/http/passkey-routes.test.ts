@@ -24,7 +24,7 @@ async function setUp(config: Partial<HttpConfig> = {}) {
   place.baseUrl = origin;
   const browser = await signInBrowser(server, { origin });
   const authenticator = createAuthenticator({ origin });
-  /** As a page that is signed in nowhere. */
+  /** As a page without a sign-in. */
   const asStranger = (
     path: string,
     body?: object,
@@ -54,7 +54,7 @@ async function setUp(config: Partial<HttpConfig> = {}) {
 const jsonOf = ({ body }: RawAnswer): unknown => JSON.parse(body);
 const codeOf = ({ body }: RawAnswer) => z.object({ code: z.string() }).parse(JSON.parse(body)).code;
 
-test("a passkey is made in a signed-in browser, and signs another in with cookie and key", async () => {
+test("a passkey is created in a signed-in browser, and signs in another one with cookie and key", async () => {
   const { browser, authenticator, asStranger, register, port } = await setUp();
   const made = await register();
   expect([made.status, jsonOf(made)]).toEqual([201, expect.objectContaining({ name: "phone", lastUsedAt: null })]);
@@ -69,13 +69,13 @@ test("a passkey is made in a signed-in browser, and signs another in with cookie
   const [cookie = ""] = (signedIn.headers["set-cookie"] ?? "").split(";", 1);
   const me = await browser.send("GET", "/api/me", { cookie, key });
   expect(jsonOf(me)).toMatchObject({ kind: "browser", account: { name: "owner" } });
-  expect((await asStranger("/api/sign-in/passkey", answer)).status).toBe(401); // once
+  expect((await asStranger("/api/sign-in/passkey", answer)).status).toBe(401); // single use
 
   const { passkeys } = listSchema.parse(jsonOf(await browser.send("GET", "/api/passkeys")));
   expect(passkeys).toMatchObject([{ name: "phone", lastUsedAt: expect.any(String) }]);
   expect((await browser.send("DELETE", `/api/passkeys/${authenticator.credentialId}`)).status).toBe(204);
   expect(codeOf(await browser.send("DELETE", `/api/passkeys/${authenticator.credentialId}`))).toBe("passkey_not_found");
-  expect((await browser.send("GET", "/api/me", { cookie, key })).status).toBe(200); // what it signed in stays so
+  expect((await browser.send("GET", "/api/me", { cookie, key })).status).toBe(200); // that browser stays signed in
 
   const audit = await browser.send("GET", "/api/audit?kind=sign_in");
   const { entries } = auditPageSchema.parse(jsonOf(audit));
@@ -90,7 +90,7 @@ test("a passkey is made in a signed-in browser, and signs another in with cookie
   for (const secret of [key, cookie.split("=")[1] ?? "?"]) expect(audit.body).not.toContain(secret);
 });
 
-test("passkeys are for pages of the gateway alone, at its own address", async () => {
+test("passkeys work only on the gateway's pages, at its own address", async () => {
   const { browser, asStranger, port, origin } = await setUp();
   for (const path of ["/api/sign-in/passkey/options", "/api/sign-in/passkey"]) {
     const body = path.endsWith("options") ? undefined : { ceremonyId: "x", credential: {} };
@@ -107,7 +107,7 @@ test("passkeys are for pages of the gateway alone, at its own address", async ()
   expect((await browser.send("POST", "/api/passkeys/registration", { origin: null })).status).toBe(403);
 });
 
-test("behind a proxy they are the base URL's, and the cookie is for https", async () => {
+test("behind a proxy they use the base URL, and the cookie is for https", async () => {
   const { authenticator, asStranger, register } = await setUp({ baseUrl: "https://agents.example.org" });
   expect((await register()).status).toBe(201);
   const ceremony = passkeyCeremonySchema.parse(jsonOf(await asStranger("/api/sign-in/passkey/options")));
@@ -117,7 +117,7 @@ test("behind a proxy they are the base URL's, and the cookie is for https", asyn
   expect(signedIn.headers["set-cookie"]).toMatch(/^__Host-postern_session=.*; Secure$/);
 });
 
-test("an account's own passkeys are its browsers', and no token's without admin or app's", async () => {
+test("an account's passkeys are available to its browsers and admin tokens, not to apps or other tokens", async () => {
   const { accounts, apps, browser, origin, register, url, signedIn, ...server } = await setUp();
   await register();
   const guest = await accounts.directory.add({ name: "guest", scopes: ["coding:read"] });
@@ -147,7 +147,7 @@ test("an account's own passkeys are its browsers', and no token's without admin 
   expect([made.status, await made.json()]).toEqual([400, expect.objectContaining({ code: "invalid_request" })]);
 });
 
-test("a right passkey signs in, however many wrong answers came from its address", async () => {
+test("a valid passkey signs in, however many invalid responses came from its address", async () => {
   const { accounts, authenticator, asStranger, register } = await setUp();
   await register();
   const wrong = async () => (await asStranger("/api/sign-in/passkey", { ceremonyId: "x", credential: {} })).status;
@@ -161,7 +161,7 @@ test("a right passkey signs in, however many wrong answers came from its address
   expect((await asStranger("/api/sign-in/passkey", { ceremonyId, credential })).status).toBe(200);
 });
 
-test("what is no answer of a passkey is refused", async () => {
+test("an invalid passkey response is refused", async () => {
   const { asStranger, browser } = await setUp();
   for (const body of [
     {},

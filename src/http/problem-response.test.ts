@@ -7,7 +7,7 @@ import type { Tool } from "../wire/tool.ts";
 import { registerTool } from "./index.ts";
 
 describe("a request", () => {
-  test("that fits is answered", async () => {
+  test("that is valid is answered", async () => {
     const { say } = await startEchoServer();
     expect(await say('{"text":"naïve 🦉"}')).toMatchObject({ status: 200, body: { text: "naïve 🦉" } });
   });
@@ -25,7 +25,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("whose body is no JSON, no UTF-8 or no whole text is refused", async () => {
+  test("whose body is not JSON, not UTF-8 or has lone surrogates is refused", async () => {
     const { say } = await startEchoServer();
     for (const body of [
       "{",
@@ -41,7 +41,7 @@ describe("a request", () => {
     expect(await say('{"text":"\\ud83e\\udd89"}')).toMatchObject({ status: 200, body: { text: "🦉" } });
   });
 
-  test("without a body is taken as one without fields", async () => {
+  test("without a body is treated as one without fields", async () => {
     const { say, post } = await startEchoServer([toolThat(async () => ({ done: true }))]);
     expect(await post("/api/coding/act")).toMatchObject({ status: 200, body: { done: true } });
     expect(await post("/api/coding/act", "")).toMatchObject({ status: 200, body: { done: true } });
@@ -65,7 +65,7 @@ describe("a request", () => {
     ).toMatchObject({ status: 200 });
   });
 
-  test("that is too large is refused, also when it does not say its length", async () => {
+  test("that is too large is refused, even without a declared length", async () => {
     const { post, port, headers, say } = await startEchoServer([], { bodyLimitBytes: 1_000 });
     expect(await say(JSON.stringify({ text: "x".repeat(980) }))).toMatchObject({ status: 200 });
     expect(await post("/api/coding/echo", JSON.stringify({ text: "x".repeat(1_000) }))).toMatchObject({
@@ -102,7 +102,7 @@ describe("a request", () => {
     expect(preflight.status).toBe(404);
   });
 
-  test("that is broken is answered with a problem too", async () => {
+  test("that is malformed is answered with a problem too", async () => {
     const { port } = await startEchoServer();
     const to = { host: "127.0.0.1", port };
     const host = `Host: localhost:${port}`;
@@ -121,7 +121,7 @@ describe("a request", () => {
 });
 
 describe("an error", () => {
-  test("from inside says nothing about the inside; the log does, under the id that the answer names", async () => {
+  test("of an internal fault shows no details; the log has them under the id in the answer", async () => {
     const fail = async (): Promise<never> => {
       throw new Error("cannot read /root/secret", { cause: new Error("EIO") });
     };
@@ -135,7 +135,7 @@ describe("an error", () => {
     expect(body["detail"]).toContain(line["requestId"]);
   });
 
-  test("with a code that is not in the list, or an answer that does not fit its schema, is an inside error", async () => {
+  test("with an unlisted code, or from an answer that violates its schema, is an internal error", async () => {
     const odd = async (): Promise<never> => {
       throw new PosternError("lease_held", "The lease of /secret is held.", { details: { path: "/secret" } });
     };
@@ -151,7 +151,7 @@ describe("an error", () => {
     });
   });
 
-  test("of a capability has its code's status, its words and its facts", async () => {
+  test("of a capability has its code's status, its message and its details", async () => {
     let error: PosternError = new PosternError("session_busy", "Session s1 is busy.", { details: { sessionId: "s1" } });
     const { post } = await startEchoServer([toolThat(() => Promise.reject(error))]);
     expect(await post("/api/coding/act")).toMatchObject({
@@ -183,7 +183,7 @@ describe("an error", () => {
     expect((await post("/api/coding/act")).body).toMatchObject({ status: 409, code: "session_busy", detail: "x" });
   });
 
-  test("that passes says when to try again", async () => {
+  test("that is temporary has a retry time", async () => {
     const details = { retryAfterMs: 2_500 };
     let error: PosternError = new PosternError("too_many_sessions", "32 sessions live.", { details });
     const { post } = await startEchoServer([toolThat(() => Promise.reject(error))]);

@@ -4,7 +4,7 @@ import { createRateLimiter } from "./route-limits.ts";
 
 const limit = { windowMs: 60_000, max: 3 };
 
-/** Counts one of `key`. @returns the milliseconds to wait when it is one too many, else null */
+/** Counts one call of `key`. @returns the milliseconds to wait when it is over the limit, else null */
 function tryOnce(limiter: ReturnType<typeof createRateLimiter>, key: string): unknown {
   try {
     limiter.check(key, limit);
@@ -31,7 +31,7 @@ test("a limit applies per key and window, then starts again", async () => {
   expect(tryOnce(limiter, "a")).toBe(null);
 });
 
-test("counters are bounded: those whose window is over go first, then the one that was begun first", async () => {
+test("counters are bounded: those whose window is over are dropped first, then the oldest", async () => {
   const clock = createFakeClock();
   const limiter = createRateLimiter({ clock, max: 100 });
   for (let at = 0; at < 3; at += 1) tryOnce(limiter, "first");
@@ -39,6 +39,6 @@ test("counters are bounded: those whose window is over go first, then the one th
   for (let at = 0; at < 98; at += 1) tryOnce(limiter, `other ${at}`);
   expect(tryOnce(limiter, "first")).not.toBe(null);
   expect(tryOnce(limiter, "one more")).toBe(null);
-  expect(tryOnce(limiter, "first")).toBe(null); // forgotten, and `last` with it: it was the next
+  expect(tryOnce(limiter, "first")).toBe(null); // dropped, and then `last` too, which was next
   expect(tryOnce(limiter, "last")).toBe(null);
 });

@@ -71,7 +71,7 @@ test.each(limitNames)(
       oauthError === undefined ? { code: "rate_limited" } : { error: oauthError },
     );
     expect((await post(path, "192.0.2.2")).status).toBe(204);
-    expect((await post(path, "198.51.100.1, 192.0.2.1")).status).toBe(429); // whichever client it claims
+    expect((await post(path, "198.51.100.1, 192.0.2.1")).status).toBe(429); // whatever client address it claims
     await clock.advance(30_000);
     expect((await post(path)).status).toBe(204);
   },
@@ -87,7 +87,7 @@ test("a header of an untrusted proxy does not change the limit", async () => {
   }
 });
 
-test("who fails may fail less often than others may succeed", async () => {
+test("failures have a lower limit than successes", async () => {
   const { post, times, clock } = await setUp();
   expect(await times(defaultLimits.userCode.maxFailures, "/limited/userCode?fail=1")).toEqual([401]);
   expect((await post("/limited/userCode")).status).toBe(429);
@@ -96,7 +96,7 @@ test("who fails may fail less often than others may succeed", async () => {
   expect((await post("/limited/userCode")).status).toBe(204);
 });
 
-test("what is attacked from many addresses is shut for all, and only that", async () => {
+test("a route attacked from many addresses is closed for all, and only that route", async () => {
   const { post } = await setUp();
   const path = "/limited/revocation?code=";
   for (let at = 0; at < 30; at += 1) {
@@ -119,10 +119,10 @@ test("wrong secrets do not lock a client out", async () => {
 test.each([
   ["another origin", { origin: "https://evil.example" }],
   ["no origin that it names", { origin: "null" }],
-  ["another site, as the browser says", { "sec-fetch-site": "cross-site" }],
+  ["another site, according to the browser", { "sec-fetch-site": "cross-site" }],
   ["another port of the host", { "sec-fetch-site": "same-site" }],
 ])(
-  "a page of %s in the owner's browser uses up nothing of what programs and our own pages have",
+  "a page of %s in the owner's browser does not use up the limits of programs and our own pages",
   async (_of, headers) => {
     const { post } = await setUp();
     const path = "/limited/registration";
@@ -142,7 +142,7 @@ test("repeated sign-in failures are rejected; a valid link still works from the 
   }
   const noted = (await tries()).length;
   expect(noted).toBe(defaultLimits.signIn.maxFailures);
-  // More than the limit of all calls: failures use up nothing of what a right link needs.
+  // More than the limit of all calls: failures do not use up the attempts of a valid link.
   for (let at = 0; at < defaultLimits.signIn.max; at += 1) {
     expect((await post("/api/sign-in", "192.0.2.1", { body: { link: `wrong again ${at}` } })).status).toBe(429);
   }
@@ -156,7 +156,7 @@ test.each([
   [{ baseUrl: "https://agents.example.org", hosts: ["127.0.0.1"], trustedProxies: ["127.0.0.1"] }, 0],
   [{ baseUrl: "https://localhost", hosts: ["127.0.0.1"] }, 0],
   [{ hosts: ["127.0.0.1"] }, 0],
-])("%j warns %i times that all callers seem to be one", async (config, times) => {
+])("%j warns %i times that all callers seem to have one address", async (config, times) => {
   const { logged } = await startHttpServer(() => [], config);
   expect(logged.filter((line) => line.includes("POSTERN_TRUSTED_PROXIES"))).toHaveLength(times);
 });

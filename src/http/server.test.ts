@@ -5,7 +5,7 @@ import { looseSchema, startEchoServer, toolThat } from "../../test/support/echo-
 import { manifestRoutes, type RouteModule } from "./index.ts";
 
 describe("a caller", () => {
-  test("who is not signed in gets 401 with a challenge, before the body is looked at", async () => {
+  test("without credentials gets 401 with a challenge, before the body is read", async () => {
     const { url } = await startEchoServer();
     const ask = (authorization?: string) =>
       fetch(`${url}/api/coding/echo`, {
@@ -33,7 +33,7 @@ describe("a caller", () => {
     expect(await answer.json()).toMatchObject({ code: "insufficient_scope", scope: "coding:write" });
   });
 
-  test("is known to the route", async () => {
+  test("is passed to the route", async () => {
     const { post, accounts } = await startEchoServer([
       toolThat(async ({ kind, accountId, tokenId }) => ({ kind, accountId, tokenId })),
     ]);
@@ -42,7 +42,7 @@ describe("a caller", () => {
     expect((await post("/api/coding/act")).body).toEqual({ kind: "token", accountId, tokenId: token?.tokenId });
   });
 
-  test("may be anybody while the door is open, which it is on loopback addresses only", async () => {
+  test("can be anyone while authentication is off, which is possible on loopback addresses only", async () => {
     const { url } = await startEchoServer([toolThat(async ({ kind, scopes }) => [kind, scopes.has("admin")])], {
       auth: "none",
     });
@@ -57,7 +57,7 @@ describe("a caller", () => {
     );
   });
 
-  test("is asked of every route: one that does not say who may call it does not start", async () => {
+  test("must be declared by every route: the server refuses to start with a route without allowed callers", async () => {
     const careless: RouteModule = ({ app }) => app.route({ method: "GET", url: "/careless", handler: async () => "x" });
     await expect(startEchoServer([careless])).rejects.toThrow("/careless declares no access");
   });
@@ -85,7 +85,7 @@ test("the access log holds route patterns, and no paths, queries, bodies or toke
   ]);
 });
 
-test("answers are not kept, not guessed at and not framed by others", async () => {
+test("answers are not cached, sniffed or framed", async () => {
   const { url } = await startEchoServer();
   const { headers } = await fetch(`${url}/healthz`);
   expect(headers.get("cache-control")).toBe("no-store");
@@ -137,7 +137,7 @@ describe("a call that waits", () => {
     expect(logged.filter((line) => line.includes('"error"'))).toEqual([]);
   });
 
-  test("is answered with what there is when the gateway stops, which then is quick", async () => {
+  test("is answered with its partial result when the gateway stops, without delay", async () => {
     const seen: { reason?: unknown; started?: boolean } = {};
     const { post, close, url } = await startEchoServer([waiting(seen)]);
     await fetch(`${url}/healthz`); // leaves a connection open for the next one
@@ -151,7 +151,7 @@ describe("a call that waits", () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
-  test("may throw the reason: then the answer is 503 and when to come back", async () => {
+  test("can throw the reason: then the answer is 503 with a retry time", async () => {
     const started = Promise.withResolvers<void>();
     const { post, close } = await startEchoServer([
       toolThat(async (_principal, signal) => {
@@ -167,7 +167,7 @@ describe("a call that waits", () => {
     expect([status, body["code"], headers.get("retry-after")]).toEqual([503, "gateway_stopping", "1"]);
   });
 
-  test("and does not listen to its signal is cut off after the grace", async () => {
+  test("and ignores its signal is cut off after the grace period", async () => {
     const started = Promise.withResolvers<void>();
     const { post, close } = await startEchoServer([
       toolThat(() => {

@@ -34,7 +34,7 @@ import { createUpgrades } from "./upgrades.ts";
 export interface HttpConfig {
   /** Addresses to listen on; `127.0.0.1` and `::1` by default. */
   readonly hosts: readonly string[];
-  /** 0 takes any free port. */
+  /** 0 uses any free port. */
   readonly port: number;
   /** The address in browsers behind a proxy; null without one. */
   readonly baseUrl: string | null;

@@ -47,7 +47,7 @@ describe("POST /api/sign-in", () => {
     expect(again.headers["set-cookie"]).toBe(undefined);
   });
 
-  test("is for a page of the gateway alone: without its Origin the link is not even looked at", async () => {
+  test("accepts only the gateway's own pages: without its Origin the link is not checked", async () => {
     const { link, own, port, signIn, accounts, accountId } = await setUp();
     const body = JSON.stringify({ link: await link() });
     for (const headers of [
@@ -83,7 +83,7 @@ describe("POST /api/sign-in", () => {
 });
 
 describe("a signed-in browser", () => {
-  test("signs out, and is out at once", async () => {
+  test("signs out with immediate effect", async () => {
     const server = await setUp();
     const browser = await signInBrowser(server);
     const other = await signInBrowser(server);
@@ -99,7 +99,7 @@ describe("a signed-in browser", () => {
     expect((await fetch(`${server.url}/api/sign-out`, { method: "POST", headers })).status).toBe(400);
   });
 
-  test("sees all that are signed in, which one it is, and signs others out, at once", async () => {
+  test("lists the signed-in browsers, marks itself, and signs others out immediately", async () => {
     const server = await setUp();
     const phone = await signInBrowser(server, { userAgent: "A phone" });
     const laptop = await signInBrowser(server, { userAgent: "A laptop" });
@@ -120,7 +120,7 @@ describe("a signed-in browser", () => {
     expect(bodyOf(await laptop.send("DELETE", path))).toMatchObject({ status: 404, code: "browser_session_not_found" });
   });
 
-  test("makes a link for another one", async () => {
+  test("creates a link for another browser", async () => {
     const server = await setUp();
     const browser = await signInBrowser(server);
     const answer = await browser.send("POST", "/api/sign-in-links");
@@ -146,7 +146,7 @@ describe("a signed-in browser", () => {
   });
 });
 
-test("a ticket to drive is refused to who may only look", async () => {
+test("a caller who can only observe gets no ticket to drive", async () => {
   const { url, signedIn } = await setUp();
   const ask = async (body: object, headers: Readonly<Record<string, string>>) => {
     const answer = await fetch(`${url}/api/coding/terminal-ticket`, {
@@ -167,7 +167,7 @@ test("a ticket to drive is refused to who may only look", async () => {
   expect(await ask({ sessionId: "s1", more: 1 }, observer)).toMatchObject({ status: 400 });
 });
 
-test("GET /api/me says who is calling, whom, and what they may", async () => {
+test("GET /api/me returns the caller, the account and the scopes", async () => {
   const server = await setUp();
   const browser = await signInBrowser(server);
   const account = { accountId: server.accountId, name: "owner", isOwner: true };
@@ -200,7 +200,7 @@ test("GET /api/me says who is calling, whom, and what they may", async () => {
   });
 });
 
-test("none of the routes about others answers without the scope admin", async () => {
+test("none of the routes for other browsers answers without the scope admin", async () => {
   const { url, signedIn } = await setUp();
   const headers = await signedIn("coding:read", "coding:write", "coding:drive", "logs:read", "logs:write");
   for (const [method, path] of [

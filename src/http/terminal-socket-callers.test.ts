@@ -8,8 +8,8 @@ import { terminalSocketPath } from "./terminal-socket.ts";
 
 const patience = { timeout: 10_000, interval: 10 };
 
-describe("who may look at a terminal", () => {
-  test("drives when the token may, and observes when it may not", async () => {
+describe("a caller of a terminal", () => {
+  test("drives with coding:drive, and observes without it", async () => {
     const { open, viewers, signedIn, outcome } = await startTerminalSocket();
     const driving = await signedIn("coding:read", "coding:drive");
     const reading = await signedIn("coding:read");
@@ -40,7 +40,7 @@ describe("who may look at a terminal", () => {
     expect(viewers).toHaveLength(0);
   });
 
-  test("has with a ticket its session and at most its mode", async () => {
+  test("with a ticket is limited to its session and mode", async () => {
     const { open, outcome, viewers, accounts, signedIn, logged } = await startTerminalSocket();
     const authenticated = await accounts.authenticate({
       kind: "header",
@@ -61,7 +61,7 @@ describe("who may look at a terminal", () => {
     expect(logged.join("\n")).not.toContain("session_id");
   });
 
-  test("is let go within five seconds when its token is revoked", async () => {
+  test("is disconnected within five seconds when its token is revoked", async () => {
     const { open, outcome, accounts, viewers } = await startTerminalSocket();
     const { accountId } = await accounts.owner();
     const { token, record } = await accounts.tokens.create(accountId, {
@@ -80,7 +80,7 @@ describe("who may look at a terminal", () => {
     await expect.poll(() => viewers[0]?.left, patience).toBe(true);
   });
 
-  test("is let go then also when it answers no close and types on", async () => {
+  test("is disconnected even if it ignores the close and keeps typing", async () => {
     const { port, accounts, viewers } = await startTerminalSocket();
     const { accountId } = await accounts.owner();
     const wanted = { name: "short", scopes: ["coding:read", "coding:drive"], expiresAt: null, folders: null } as const;
@@ -98,16 +98,16 @@ describe("who may look at a terminal", () => {
     const before = performance.now();
     await accounts.tokens.revoke(accountId, record.tokenId);
     await expect.poll(() => viewers[0]?.left, patience).toBe(true);
-    expect(socket.destroyed).toBe(false); // it has been let go before its connection ends
+    expect(socket.destroyed).toBe(false); // it is detached before its connection ends
     await new Promise((closed) => socket.once("close", closed));
     expect(performance.now() - before).toBeLessThan(5_000);
   });
 
-  test("is the owner on the Unix socket, where no page is, and anybody with an open door", async () => {
+  test("is the owner on the Unix socket, which no page can reach, and anyone without authentication", async () => {
     const { socketPath, viewers, outcome } = await startTerminalSocket();
     const overSocket = (headers: Record<string, string> = {}): WebSocket => {
       const ws = new WebSocket(`ws+unix://${socketPath}:${terminalSocketPath}?session_id=s1`, { headers });
-      ws.on("error", () => undefined); // its response says more
+      ws.on("error", () => undefined); // its response has the details
       onTestFinished(() => ws.terminate());
       return ws;
     };

@@ -18,13 +18,13 @@ describe("a terminal's WebSocket", () => {
     "?session_id=a&from=-1",
     "?session_id=a&unknown=1",
     `?session_id=${"a".repeat(201)}`,
-  ])("refuses a query that does not fit: %s", async (query) => {
+  ])("refuses an invalid query: %s", async (query) => {
     const { open, outcome, signedIn, viewers } = await startTerminalSocket();
     expect(await outcome(open(query, await signedIn("coding:read")))).toMatchObject({ code: 4400 });
     expect(viewers).toHaveLength(0);
   });
 
-  test("says what its client wants", async () => {
+  test("passes on the client's request", async () => {
     const { open, viewers, signedIn } = await startTerminalSocket();
     const headers = await signedIn("coding:read", "coding:drive");
     const plain = open("?session_id=s1&cols=100&rows=30&permissions=terminal", headers);
@@ -52,13 +52,13 @@ describe("a terminal's WebSocket", () => {
     ]);
   });
 
-  test("carries text and bytes both ways, up to 4 MiB at once, and closes on more and on what is no text", async () => {
+  test("carries text and bytes both ways, up to 4 MiB each, and closes on larger messages and invalid text", async () => {
     const { open, viewers, signedIn, outcome } = await startTerminalSocket();
     const headers = await signedIn("coding:read", "coding:drive");
     const ws = open("?session_id=s1", headers);
     await once(ws, "message");
     const [viewer] = viewers;
-    if (viewer === undefined) throw new Error("It was let in.");
+    if (viewer === undefined) throw new Error("The viewer did not attach.");
     ws.send("text");
     ws.send(Buffer.from([0xff, 0x00]));
     ws.send(Buffer.alloc(4 * 1024 * 1024, "x"));
@@ -96,7 +96,7 @@ describe("a terminal's WebSocket", () => {
     const ws = open("?session_id=s1", await signedIn("coding:read"));
     await once(ws, "message");
     const [viewer] = viewers;
-    if (viewer === undefined) throw new Error("It was let in.");
+    if (viewer === undefined) throw new Error("The viewer did not attach.");
     ws.pause();
     const piece = Buffer.alloc(1024 * 1024, "x");
     await expect
@@ -111,7 +111,7 @@ describe("a terminal's WebSocket", () => {
     await expect.poll(() => viewer.drained, patience).toBe(drained + 1);
   });
 
-  test("is closed with 1012 when the gateway stops, also for who answers nothing", async () => {
+  test("is closed with 1012 when the gateway stops, even if the client does not respond", async () => {
     const { open, outcome, signedIn, close, port } = await startTerminalSocket();
     const headers = await signedIn("coding:read");
     const ws = open("?session_id=s1", headers);
@@ -127,10 +127,10 @@ describe("a terminal's WebSocket", () => {
     expect(performance.now() - before).toBeLessThan(3_000);
   });
 
-  test("is nowhere else, and other protocols are answered as plain HTTP", async () => {
+  test("exists only on its route, and other protocols are answered as plain HTTP", async () => {
     const { port, url } = await startTerminalSocket();
     const lost = new WebSocket(`${url.replace("http", "ws")}/api/coding/other`);
-    lost.on("error", () => undefined); // the response says more
+    lost.on("error", () => undefined); // the response has the details
     const [, response] = await once(lost, "unexpected-response");
     expect(response.statusCode).toBe(404);
     const socket = connect(port, "127.0.0.1");
@@ -140,7 +140,7 @@ describe("a terminal's WebSocket", () => {
     expect(String(answer)).toMatch(/^HTTP\/1\.1 404 /); // no such route on this server, and no 101
   });
 
-  test("survives whatever a client sends on its connection", async () => {
+  test("survives any data from a client", async () => {
     const { open, port, signedIn, viewers } = await startTerminalSocket();
     const headers = await signedIn("coding:read", "coding:drive");
     for (let round = 0; round < 40; round += 1) {

@@ -22,7 +22,7 @@ const principal: Principal = {
   expiresAt: null,
 };
 
-test("a peer that gives no sign of life is dropped within a minute, one that answers pings stays", async () => {
+test("an unresponsive peer is dropped within a minute, one that answers pings stays", async () => {
   const clock = createFakeClock();
   const upgrades = createUpgrades({
     accounts: {

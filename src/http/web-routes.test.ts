@@ -9,7 +9,7 @@ import { webRoutes } from "./web-routes.ts";
 
 const script = `console.log(${JSON.stringify("a page ".repeat(200))});`;
 const page = '<!doctype html><meta property="csp-nonce" nonce="__NONCE__"><title>Postern</title>';
-const secret = "what lies beside the build";
+const secret = "a file next to the build";
 
 async function build(folder: string): Promise<void> {
   const files = {
@@ -35,13 +35,13 @@ async function start() {
   return { folder, ...(await startEchoServer([webRoutes({ folder: join(folder, "web") })])) };
 }
 
-/** As it was sent: `fetch` would decompress it. */
+/** The raw response: `fetch` would decompress it. */
 async function get(port: number, path: string, headers: readonly string[] = []) {
   return rawRequest({ host: "127.0.0.1", port }, [`GET ${path} HTTP/1.1`, `Host: localhost:${port}`, ...headers]);
 }
 
 describe("a page", () => {
-  test("is served at every address of the application, to anybody, and never kept", async () => {
+  test("is served at every path of the application, to anyone, and never cached", async () => {
     const { url } = await start();
     for (const path of ["/", "/sign-in", "/sessions/3f", "/new", "/agents", "/folders", "/tokens", "/settings?x=1"]) {
       const answer = await fetch(`${url}${path}`);
@@ -69,7 +69,7 @@ describe("a page", () => {
     expect(policy).not.toMatch(/https?:/);
   });
 
-  test("has its own nonce, the same in its head and its policy", async () => {
+  test("has its own nonce, the same in its head and its security policy", async () => {
     const { url } = await start();
     const nonces = await Promise.all(
       [1, 2].map(async () => {
@@ -83,7 +83,7 @@ describe("a page", () => {
     expect(nonces[0]).not.toBe(nonces[1]);
   });
 
-  test("says what to do when there is no build, and is there as soon as there is one", async () => {
+  test("shows the next step while there is no build, and is served as soon as there is one", async () => {
     const folder = await makeTempFolder();
     const { url } = await startEchoServer([webRoutes({ folder: join(folder, "web") })]);
     const missing = await fetch(url);
@@ -94,7 +94,7 @@ describe("a page", () => {
     expect((await fetch(url)).status).toBe(200);
   });
 
-  test("stays what it was, with all its parts, when another build takes its place", async () => {
+  test("is unchanged, with all its files, when the build is replaced", async () => {
     const { folder, url } = await start();
     expect((await fetch(url)).status).toBe(200);
     await rm(join(folder, "web"), { recursive: true });
@@ -103,7 +103,7 @@ describe("a page", () => {
 });
 
 describe("a file of the build", () => {
-  test("comes compressed as the build left it, in the best way that the browser takes", async () => {
+  test("is sent in the best precompressed form that the browser accepts", async () => {
     const { port } = await start();
     const lengths = new Map<string, number>();
     for (const [accepted, expected] of [
@@ -135,7 +135,7 @@ describe("a file of the build", () => {
     expect((await fetch(`${url}/theme.js`, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
   });
 
-  test("is one of the build's own: no path leads anywhere else", async () => {
+  test("is always inside the build: no path leads elsewhere", async () => {
     const { port } = await start();
     for (const path of [
       "/assets/../../secret.js",

@@ -52,7 +52,7 @@ async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {
   return { ...server, call, events };
 }
 
-/** The id in an answer that has made a webhook. */
+/** The id in the response that created a webhook. */
 function idOf(answer: unknown): string {
   return answer !== null && typeof answer === "object" && "webhookId" in answer ? String(answer.webhookId) : "";
 }
@@ -91,7 +91,7 @@ test("a private address is refused at each request where the configuration does 
   expect(receiver.requests).toEqual([]);
 });
 
-test("what is no URL for a webhook is refused", async () => {
+test("an invalid webhook URL is refused", async () => {
   const { call } = await setUp();
   for (const url of ["ftp://example.org/", "hello", "https://me:secret@example.org/", "https://example.org/#there"]) {
     expect(await call("POST", "", { url }), url).toMatchObject({ status: 400, answer: { code: "invalid_request" } });
@@ -100,7 +100,7 @@ test("what is no URL for a webhook is refused", async () => {
   expect((await call("POST", "", { url: "https://example.org/", kind: [] })).status).toBe(400);
 });
 
-test("only who holds admin may see and change webhooks", async () => {
+test("only callers with admin can see and change webhooks", async () => {
   const { url, signedIn } = await setUp();
   for (const [method, path] of [
     ["GET", ""],
