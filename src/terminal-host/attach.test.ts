@@ -21,7 +21,9 @@ function numbers(count: number): Buffer {
   return Buffer.from(Array.from({ length: count }, (_, n) => `${n + 1}\r\n`).join(""));
 }
 
-test("who attaches during a flood gets the screen and exactly the bytes that follow", { timeout: 60_000 }, async () => {
+test("a viewer that attaches during a flood gets the screen and exactly the bytes that follow", {
+  timeout: 60_000,
+}, async () => {
   const client = await (await makeHostFixture()).connect();
   const expected = numbers(600_000);
   const spec = specOf(["/usr/bin/seq", "600000"]);
@@ -90,7 +92,7 @@ test("a resize takes effect between the output before and after it", async () =>
   expect(await client.snapshot(spec.terminalId)).toMatchObject({ cols: 30, rows: 10 });
 });
 
-test("a reader that takes nothing holds the program back a moment, and no longer", { timeout: 60_000 }, async () => {
+test("a reader that does not read delays the program only for a moment", { timeout: 60_000 }, async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; exec seq 1000000"]);
   const expected = Buffer.concat([Buffer.from("ready\r\n"), numbers(1_000_000)]);
@@ -140,7 +142,7 @@ test("a reader that falls behind the raw log gets an error, and the screen conti
   again.close();
 });
 
-test("the raw log keeps its bound during a flood without readers", { timeout: 60_000 }, async () => {
+test("the raw log stays within its limit during a flood without readers", { timeout: 60_000 }, async () => {
   const maxBytes = 4 * 1024 * 1024;
   const fixture = await makeHostFixture({ rawLogMaxBytes: maxBytes });
   const client = await fixture.connect();
@@ -170,7 +172,7 @@ test("the raw log keeps its bound during a flood without readers", { timeout: 60
   expect((await client.status()).rssBytes).toBeLessThan(300 * 1024 * 1024);
 });
 
-test("a raw log that cannot be written any more costs history, not live output", async () => {
+test("a raw log that can no longer be written loses history, not live output", async () => {
   const fixture = await makeHostFixture({ rawLogMaxBytes: 1024 * 1024 });
   const client = await fixture.connect();
   const spec = specOf([
@@ -194,7 +196,7 @@ test("a raw log that cannot be written any more costs history, not live output",
   await client.forget(spec.terminalId);
 });
 
-test("closing a stream ends it, and the program does not notice", async () => {
+test("closing a stream ends it without affecting the program", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/bin/cat"]);
   await client.spawn(spec);
@@ -206,7 +208,7 @@ test("closing a stream ends it, and the program does not notice", async () => {
   await waitUntil(async () => (await client.snapshot(spec.terminalId)).lines[0] === "still here");
 });
 
-test("200 KB of input arrive whole at a program that reads when it likes", async () => {
+test("200 KB of input arrive whole at a program that reads at its own pace", async () => {
   const client = await (await makeHostFixture()).connect();
   const bytes = 200 * 1024;
   const spec = scriptSpec(`

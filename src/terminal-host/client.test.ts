@@ -6,7 +6,7 @@ import { ended, makeHostFixture, readAll, scriptSpec, specOf, waitUntil } from "
 import { isAlive, startTimeOf } from "../platform/processes.ts";
 import type { TerminalExit } from "./terminal-info.ts";
 
-test("a program runs, is seen, typed to and ended", async () => {
+test("a program runs, shows output, gets input and is ended", async () => {
   const client = await (await makeHostFixture()).connect();
   const exits: ({ readonly terminalId: string; readonly exit: TerminalExit } | null)[] = [];
   client.onExit((one) => exits.push(one));
@@ -24,7 +24,7 @@ test("a program runs, is seen, typed to and ended", async () => {
   expect(await client.end(spec.terminalId)).toEqual(exit);
 });
 
-test("a look has the rows and title of a snapshot, without its sequences", async () => {
+test("a look has the rows and title of a snapshot, without control sequences", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const { terminalId } = await client.spawn(
@@ -56,7 +56,7 @@ test("an ended terminal keeps its screen and output until it is forgotten", asyn
   await client.forget(spec.terminalId);
 });
 
-test("one lease is held by one living terminal", async () => {
+test("a lease is held by at most one live terminal", async () => {
   const client = await (await makeHostFixture()).connect();
   const first = specOf(["/bin/cat"], { leaseKey: "session-1" });
   const second = specOf(["/bin/cat"], { leaseKey: "session-2" });
@@ -74,7 +74,7 @@ test("one lease is held by one living terminal", async () => {
   expect((await client.list()).filter((one) => one.leaseKey === "session-1" && one.exit === null)).toHaveLength(1);
 });
 
-test("of many spawns with one lease at the same time exactly one succeeds", async () => {
+test("of many concurrent spawns with one lease exactly one succeeds", async () => {
   const fixture = await makeHostFixture();
   const clients = [await fixture.connect(), await fixture.connect()];
   const codes = await Promise.all(
@@ -86,7 +86,7 @@ test("of many spawns with one lease at the same time exactly one succeeds", asyn
   expect(codes.filter((code) => code === "lease_held")).toHaveLength(19);
 });
 
-test("what cannot be started is refused with the reason and leaves nothing", async () => {
+test("a program that cannot be started is refused with the reason and leaves nothing", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const plainFile = join(fixture.stateDir, "host.log");
@@ -106,7 +106,7 @@ test("what cannot be started is refused with the reason and leaves nothing", asy
   expect(readdirSync(join(fixture.stateDir, "terminals"))).toEqual([]);
 });
 
-test("a program gets the environment it was given and nothing else", async () => {
+test("a program gets exactly the environment of its spec", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/usr/bin/env"], { env: { PATH: "/usr/bin:/bin", TERM: "screen", ODD: "a=b\nc" }, cwd: "/tmp" });
   await client.spawn(spec);
@@ -124,7 +124,7 @@ test("a program gets the environment it was given and nothing else", async () =>
   );
 });
 
-test("calls for a terminal that is not there or has ended are refused", async () => {
+test("calls for an unknown or ended terminal are refused", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/bin/true"]);
   await client.spawn(spec);
@@ -137,7 +137,7 @@ test("calls for a terminal that is not there or has ended are refused", async ()
   expect(await errorCode(client.write("none", "x"))).toBe("terminal_gone");
 });
 
-test("ending a program ends its children in groups and sessions of their own", async () => {
+test("ending a program ends its children in other groups and sessions", async () => {
   const client = await (await makeHostFixture()).connect();
   const stubborn = `for (const s of ["SIGHUP", "SIGTERM"]) process.on(s, () => {}); setInterval(() => {}, 1000); process.send("ready");`;
   const spec = scriptSpec(`
@@ -176,7 +176,7 @@ test.runIf(process.platform === "linux")("ending an ended terminal ends what its
   expect(isAlive(pid, startTime)).toBe(false);
 });
 
-test("queries of a program are answered, promptly when it is quiet", async () => {
+test("queries of a program are answered, immediately when it is idle", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = scriptSpec(`
     process.stdin.setRawMode(true);
@@ -204,7 +204,7 @@ test("queries of a program are answered, promptly when it is quiet", async () =>
   ]);
 });
 
-test("socket, folder and files are for their owner only", async () => {
+test("the socket, folder and files are accessible to their owner only", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const spec = specOf(["/bin/sh", "-c", "echo secret; exec cat"]);
@@ -220,7 +220,7 @@ test("socket, folder and files are for their owner only", async () => {
   walk(fixture.stateDir);
 });
 
-test("a socket path that the system would cut is refused", async () => {
+test("a socket path that the system would truncate is refused", async () => {
   const fixture = await makeHostFixture({ socketPath: `/tmp/${"x".repeat(120)}/host.sock` });
   await expect(fixture.connect()).rejects.toThrow("longer than 107 bytes");
 });

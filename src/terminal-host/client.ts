@@ -23,7 +23,7 @@ export interface TerminalHostOptions extends Partial<Omit<HostOptions, "socketPa
   readonly clock: Clock;
 }
 
-/** The client, with what `doctor` and tests read of the host. */
+/** The client, with the data that `doctor` and tests read from the host. */
 export interface ConnectedTerminalHost extends TerminalHostClient {
   /** The connected host, or null while there is none. */
   host(): { readonly pid: number; readonly pidStartTime: string; readonly version: string } | null;
@@ -44,7 +44,7 @@ const END_EXTRA_MS = 15_000;
 
 /**
  * Connects to the terminal host of `stateDir`, starting it when there is none. When the host dies, its terminals are lost: listeners
- * get null, and a new host is started at once, which ends the dead one's programs and takes later calls.
+ * get null, and a new host is started immediately, which ends the dead one's programs and handles later calls.
  * @throws PosternError `terminal_host_unavailable`
  */
 export async function connectTerminalHost(options: TerminalHostOptions): Promise<ConnectedTerminalHost> {
@@ -57,7 +57,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
   const listeners = new Set<ExitListener>();
   /** Hosts of another version that exited, without a terminal, to be replaced by one of ours. */
   const left = new WeakSet<HostConnection>();
-  /** Pids of the hosts that this client started; one that found another host exited at once. */
+  /** Pids of the hosts that this client started; one that found another host exited immediately. */
   const started = new Set<number | undefined>();
   let connection: HostConnection | undefined;
   let connecting: Promise<HostConnection> | undefined;
@@ -121,7 +121,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
-  /** Repeats a request without effects when the host died meanwhile. */
+  /** Repeats a request without side effects when the host died during it. */
   async function ask(method: Method, params: Fields): Promise<unknown> {
     const asked = await connected();
     try {

@@ -26,7 +26,7 @@ async function sendRaw(socketPath: string, ...bytes: readonly Buffer[]): Promise
   return messages;
 }
 
-test("what is malformed closes its connection and no other", async () => {
+test("malformed data closes its own connection only", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const spec = specOf(["/bin/cat"]);
@@ -94,7 +94,7 @@ test("a gateway of another major version is refused", async () => {
   expect(answer).toMatchObject([{ type: "refused", major: PROTOCOL_MAJOR }]);
 });
 
-/** A host of another version: answers each message as `answer` says. It knows no frame with a condition. */
+/** A host of another version, which replies to each message with `answer` and has no conditional frame. */
 async function fakeHost(
   answer: (message: { readonly type: string; readonly id: number }, socket: Socket) => object,
 ): Promise<string> {
@@ -115,7 +115,7 @@ async function fakeHost(
 
 const events = { onMessage: () => undefined, onOutput: () => undefined, onClose: () => undefined };
 
-test("an older host is talked to, and what it lacks is refused without asking it", async () => {
+test("an older host is used, and requests that it does not support are refused locally", async () => {
   const asked: string[] = [];
   const socketPath = await fakeHost(({ type, id }) => {
     asked.push(type);

@@ -36,7 +36,7 @@ export interface Connection {
   sendLeaving(): void;
 }
 
-/** Who this host is, as every hello says. */
+/** This host's identity, sent in every hello. */
 export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime">;
 
 /** A peer that reads no replies is disconnected at this. */

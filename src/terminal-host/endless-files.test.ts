@@ -12,7 +12,7 @@ import { clearLeftovers, terminalsDir, writeDescription, writeTerminalRecord } f
 
 const nothingRuns = { pid: 0, pidStartTime: "", startedAt: 1, keepRecording: true };
 
-/** The folder of a terminal that printed a word and that no host has any more, without its record. */
+/** The folder of a terminal with some output that no host runs, without its record. */
 async function makeLeftover() {
   const stateDir = await makeTempFolder();
   const terminalId = newUuid();
@@ -34,14 +34,14 @@ async function played(stateDir: string, terminalId: string): Promise<string | nu
 }
 
 describe.each(Object.entries(endlessFiles))("%s", (_what, put) => {
-  test("in the place of a terminal's record is none: the next host starts, and clears it away", async () => {
+  test("in place of a terminal's record counts as missing: the next host starts, and removes it", async () => {
     const { stateDir, dir } = await makeLeftover();
     await put(join(dir, "record.json"));
     expect(await clearLeftovers(stateDir, systemClock)).toEqual({ leftovers: 1, recordings: [] });
     expect(readdirSync(terminalsDir(stateDir))).toEqual([]);
   });
 
-  test("in the place of a recording's description is none, for a start of the host and for a reader", async () => {
+  test("in place of a recording's description counts as missing, for the next host and for a reader", async () => {
     const { stateDir, terminalId, dir } = await makeLeftover();
     await put(join(dir, "recording.json"));
     expect(await played(stateDir, terminalId)).toBe("word");
@@ -60,7 +60,7 @@ describe.each(Object.entries(endlessFiles))("%s", (_what, put) => {
   });
 });
 
-test("marks that lead back again and again have no output read twice", async () => {
+test("marks that repeatedly lead back do not make output appear twice", async () => {
   const { stateDir, terminalId, dir } = await makeLeftover();
   writeDescription(dir, { startedAt: 1, endedAt: 2, sizeBytes: 4 });
   const mark = (offset: number): Buffer => {

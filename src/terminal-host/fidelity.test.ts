@@ -17,12 +17,12 @@ test("a viewer that attaches anywhere in any output has the same terminal as one
   checkMadeUp({ numRuns: 150, timeLimitMs: 4_000, seed: suiteSeed });
 });
 
-test("a cursor that was saved on the first visible row comes down with it when the terminal grows", () => {
+test("a cursor saved on the first visible row moves down with it when the terminal grows", () => {
   const events = ["\r\n\x1b7\r\n", "\x1b[H\r\n"].map((text) => Buffer.from(text));
   expectSameFrom([6], { size: { cols: 8, rows: 2 }, events: [...events, { cols: 8, rows: 3 }] });
 });
 
-test("a character that can no longer be joined with or repeated, cannot be by who attaches either", () => {
+test("a character that can no longer be combined or repeated cannot be after a late attach either", () => {
   for (const after of ["\x1b[b", "\u0301", "🏽"]) {
     const events = [Buffer.from(`1234567ก็\x1b7${after} `)];
     expectSameFrom([15], { size: { cols: 8, rows: 2 }, events });

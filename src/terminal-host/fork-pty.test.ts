@@ -10,7 +10,7 @@ import { openWorkingDir } from "./fork-pty.ts";
 
 const spawns = 120;
 
-/** Replaces `allowed` by a link to `other` and puts it back, as fast as it can. */
+/** Replaces `allowed` by a link to `other` and restores it, as fast as possible. */
 const swapper = `
 const { renameSync, symlinkSync, unlinkSync } = require("node:fs");
 const [allowed, other] = process.argv.slice(1);
@@ -57,7 +57,7 @@ test.each(["", "/deeper"])(
   60_000,
 );
 
-test("a directory that is replaced by a link after it was opened stays the one that was opened, and is noticed after the start", async () => {
+test("a directory replaced by a symbolic link after it was opened stays the opened one, and is detected after the start", async () => {
   const root = realpathSync(await makeTempFolder());
   const allowed = join(root, "allowed");
   mkdirSync(allowed);
@@ -72,7 +72,7 @@ test("a directory that is replaced by a link after it was opened stays the one t
   opened.close();
 });
 
-test("a directory that was replaced by a link is refused with `dir_changed`, and nothing runs", async () => {
+test("a directory that was replaced by a symbolic link is refused with `dir_changed`, and nothing runs", async () => {
   const root = realpathSync(await makeTempFolder());
   const allowed = join(root, "allowed");
   mkdirSync(join(root, "other", "deeper"), { recursive: true });

@@ -61,7 +61,7 @@ interface Waiting {
 const OVERDUE_CHECK_MS = 250;
 
 /**
- * Connects and says hello.
+ * Connects and sends a hello.
  * @throws PosternError `terminal_host_unavailable` when the host has another protocol or does not answer; with the socket's error as its
  *   cause when there is no host
  */

@@ -27,7 +27,7 @@ function hostOf(client: ConnectedTerminalHost): ProcessIdentity {
   return { pid: host.pid, startTime: host.pidStartTime };
 }
 
-test("clients that start at the same time end with one host", async () => {
+test("clients that start at the same time share one host", async () => {
   const fixture = await makeHostFixture();
   const clients = await Promise.all(Array.from({ length: 5 }, () => fixture.connect()));
   const hosts = new Set(clients.map((client) => client.host()?.pid));
@@ -37,7 +37,7 @@ test("clients that start at the same time end with one host", async () => {
   expect(await clients[4]?.list()).toMatchObject([{ terminalId: spec.terminalId }]);
 });
 
-test("a gateway that is killed leaves host and programs alive, and the next one finds them", async () => {
+test("the host and programs survive a killed gateway, and the next gateway finds them", async () => {
   const fixture = await makeHostFixture();
   const { socketPath, stateDir } = fixture.options;
   const gateway = spawn(
@@ -109,7 +109,7 @@ linuxOnly("without any call, what outlived a killed host and its program is ende
   await waitUntil(async () => (await childPid()) > 0, 10_000);
   const [program, child] = [identify(pid), identify(await childPid())];
   const host = hostOf(client);
-  sendSignal(host.pid, "SIGSTOP"); // so that the child has lost its parent when the host goes
+  sendSignal(host.pid, "SIGSTOP"); // so that the child has lost its parent when the host exits
   sendSignal(pid, "SIGKILL");
   await waitUntil(() => !lives(program));
   expect(lives(child)).toBe(true);
@@ -118,7 +118,7 @@ linuxOnly("without any call, what outlived a killed host and its program is ende
   await waitUntil(() => client.host() !== null);
 });
 
-test("a call under way when the host dies is refused, not repeated", async () => {
+test("a pending call when the host dies is refused, not repeated", async () => {
   const client = await (await makeHostFixture()).connect();
   const host = hostOf(client);
   const call = errorCode(client.end((await client.spawn(scriptSpec("setInterval(() => {}, 1000)"))).terminalId));
@@ -131,7 +131,7 @@ test("a call under way when the host dies is refused, not repeated", async () =>
   expect(await client.list()).toEqual([]);
 });
 
-test("a host without terminals and gateways leaves, one with a terminal stays", async () => {
+test("a host without terminals and gateways exits, one with a terminal stays", async () => {
   const fixture = await makeHostFixture({ idleExitMs: 150 });
   const client = await fixture.connect();
   const host = hostOf(client);
@@ -159,7 +159,7 @@ test("a host whose socket was removed is found again", async () => {
   expect(hostOf(other)).toEqual(host);
 });
 
-test("a host whose folder was removed ends its programs and leaves, and the next one is not disturbed", async () => {
+test("a host whose folder was removed ends its programs and exits, and does not disturb the next one", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const host = hostOf(client);
@@ -186,7 +186,7 @@ test("a host that gets SIGTERM ends its programs first", async () => {
   expect(lives(program)).toBe(false);
 });
 
-test("an exception that nothing catches is logged, and ends no program", async () => {
+test("an uncaught exception is logged, and ends no program", async () => {
   const folder = await makeTempFolder();
   const [throwing, nodePath] = [join(folder, "throwing.mjs"), join(folder, "node")];
   await writeFile(throwing, `process.on("SIGUSR2", () => { throw new Error("one reading failed"); });`);

@@ -10,7 +10,7 @@ import { createRecordings } from "./terminal-record.ts";
 
 const limits = { recordingsMaxBytes: 1024, recordingsMaxCount: 10 };
 
-test("no program starts before its screen can answer it, and of two that wait for one lease only one starts", async () => {
+test("no program starts before its screen can answer queries, and of two waiting for one lease only one starts", async () => {
   const stateDir = join(await makeTempFolder(), "host");
   const loaded = Promise.withResolvers<void>();
   const host = createHost({

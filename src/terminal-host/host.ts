@@ -161,7 +161,7 @@ export function createHost(deps: {
       options: { readonly from: number | undefined; begin(answer: TerminalSnapshot | Continued): void },
     ): Promise<void> {
       const place = get(terminalId).continueAt(options.from) ?? (await get(terminalId).snapshotNow());
-      const terminal = get(terminalId); // it may have been forgotten meanwhile
+      const terminal = get(terminalId); // it may have been forgotten since
       options.begin(place.answer);
       terminal.view(socket, place);
     },
@@ -179,7 +179,7 @@ export function createHost(deps: {
     },
     onExit: (listener: (terminalId: string, exit: TerminalExit) => void) => void listeners.push(listener),
     terminalCount: () => terminals.size,
-    /** The host exits once it has no terminal. @returns whether that is now, so that nothing is spawned any more */
+    /** The host exits once it has no terminal. @returns whether it exits now and spawns nothing more */
     retire(): boolean {
       if (life === "serving") life = "retiring";
       retireWhenEmpty();

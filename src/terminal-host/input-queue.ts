@@ -5,7 +5,7 @@ import { MAX_INPUT_BYTES } from "./protocol.ts";
 /** Between tries while the program's input buffer is full: the first is short because a TUI reads within a millisecond. */
 const RETRY_MIN_MS = 1;
 const RETRY_MAX_MS = 16;
-/** After reading nothing for this long, a program does not want old input. */
+/** If a program has read nothing for this long, old input is dropped. */
 const STALL_MS = 60_000;
 
 interface Waiting {
@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Input for a program, in order, at most 4 MiB. `write` takes what it can from `at` on and returns how much; it throws `EAGAIN` when it
- * can take nothing now, and returns undefined when it never will again.
+ * Input for a program, in order, at most 4 MiB. `write` accepts what it can from `at` on and returns how much; it throws `EAGAIN` when it
+ * can accept nothing now, and returns undefined when it never will again.
  */
 export function createInputQueue(write: (data: Uint8Array, at: number) => number | undefined, clock: Clock) {
   let waiting: Waiting[] = [];

@@ -27,12 +27,12 @@ function foldersOf({ stateDir }: HostFixture): readonly string[] {
 
 async function signalHost(client: ConnectedTerminalHost, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
   const { pid, pidStartTime } = client.host() ?? { pid: 0, pidStartTime: "" };
-  await client.close(); // so that it starts no other one
+  await client.close(); // so that it does not start another one
   sendSignal(pid, signal);
   await waitUntil(() => !isAlive(pid, pidStartTime), 10_000);
 }
 
-test("released, a terminal whose recording is not to be kept is forgotten", async () => {
+test("a terminal without a kept recording is forgotten when it is released", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const { kept, unkept } = await startBoth(client);
@@ -47,7 +47,7 @@ test("released, a terminal whose recording is not to be kept is forgotten", asyn
   expect(await client.recording(kept.terminalId)).toMatchObject({ live: false });
 });
 
-test("a host that gets SIGTERM keeps no recording that must not be kept", async () => {
+test("a host that gets SIGTERM keeps only recordings that are to be kept", async () => {
   const fixture = await makeHostFixture();
   const client = await fixture.connect();
   const { kept } = await startBoth(client);
@@ -55,7 +55,7 @@ test("a host that gets SIGTERM keeps no recording that must not be kept", async 
   expect(foldersOf(fixture)).toEqual([kept.terminalId]);
 });
 
-test("the host after one that was killed makes no recording of what is not to be kept", async () => {
+test("after a killed host, the next one keeps only recordings that are to be kept", async () => {
   const fixture = await makeHostFixture();
   const first = await fixture.connect();
   const { kept, unkept } = await startBoth(first);
@@ -66,7 +66,7 @@ test("the host after one that was killed makes no recording of what is not to be
   expect(await second.recording(kept.terminalId)).toMatchObject({ live: false });
 });
 
-test("what a killed host had begun to remove is removed", async () => {
+test("an unfinished removal of a killed host is completed", async () => {
   const fixture = await makeHostFixture();
   const rest = join(fixture.stateDir, "terminals", "rest");
   mkdirSync(rest, { recursive: true, mode: 0o700 });

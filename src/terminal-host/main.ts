@@ -26,7 +26,7 @@ async function main(options: HostOptions): Promise<void> {
     return;
   }
   const screens = createScreens({ clock: systemClock, log });
-  void screens.ready(); // loads its thread meanwhile
+  void screens.ready(); // starts loading its thread
   const { leftovers, recordings: found } = await clearLeftovers(stateDir, systemClock);
   const recordings = createRecordings(found, { ...options, log });
   const host = createHost({ ...options, clock: systemClock, screens, recordings, log });
@@ -83,7 +83,7 @@ async function main(options: HostOptions): Promise<void> {
     lock?.release();
   }
 
-  /** Lets the next host start at once; this one answers until every gateway has its replies and has disconnected. */
+  /** Lets the next host start immediately; this one answers until every gateway has its replies and has disconnected. */
   function retire(): void {
     stopListening();
     systemClock.after(LAST_ANSWERS_MS, exit);

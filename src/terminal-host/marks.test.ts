@@ -7,10 +7,10 @@ import { createMarkLog, MARK_BYTES, type Mark, marksName, readMarks } from "./ma
 
 const minuteMs = 60_000;
 const size = { cols: 80, rows: 24 };
-/** Beyond it no mark of a segment of 16 KiB is written. */
+/** The limit of marks for a segment of 16 KiB. */
 const maxMarks = 64 + (16 * 1024) / 16 / MARK_BYTES;
 
-/** Marks of a terminal whose output comes in a chunk each 10 ms, by a clock that the test sets back. */
+/** Marks of a terminal with a chunk of output every 10 ms, by a clock that the test sets back. */
 async function setUp() {
   const dir = await makeTempFolder();
   const hands = createFakeClock();
@@ -41,7 +41,7 @@ function expectMonotonic(marks: readonly Mark[]): void {
   expect(times).toEqual(times.toSorted((one, other) => one - other));
 }
 
-test("a clock that is set back costs no additional marks, and time continues in the recording", async () => {
+test("a clock that is set back adds no marks, and the recording's time continues", async () => {
   const { log, output, setBack, marks } = await setUp();
   await output(100);
   const before = marks();
@@ -57,7 +57,7 @@ test("a clock that is set back costs no additional marks, and time continues in 
   expect(tookMs).toBeLessThanOrEqual(30_000);
 });
 
-test("a recording's time is the clock's again when that has caught up", async () => {
+test("a recording follows the clock again once it has caught up", async () => {
   const { log, output, setBack, marks, now } = await setUp();
   await output(100);
   setBack(1_000);

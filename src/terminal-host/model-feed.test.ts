@@ -3,7 +3,7 @@ import { createModelFeed } from "./model-feed.ts";
 
 const MB = 1024 * 1024;
 
-/** A feed whose clock and log the test moves. */
+/** A feed with a clock and log that the test advances. */
 function feedAt({ maxBehindBytes = 64 * MB } = {}) {
   let now = 1_000;
   const due: { readonly at: number; readonly callback: () => void }[] = [];
@@ -48,7 +48,7 @@ test("the model is notified of output a moment later, once", () => {
   expect(notified).toEqual([15]);
 });
 
-test("a burst is forwarded before the model hears of it: at the first pause", () => {
+test("a burst is forwarded first, and the model is notified at the first pause", () => {
   const { notified, print, pass } = feedAt();
   for (let n = 0; n < 30; n++) {
     print(64 * 1024);
@@ -91,7 +91,7 @@ test("a burst is reported when it is large, and earlier to a model with a small 
   }
 });
 
-test("who waits for the screen waits for no pause", () => {
+test("a caller waiting for the screen does not wait for a pause", () => {
   const { feed, notified, print, pass } = feedAt();
   print(10);
   feed.flush();
@@ -101,7 +101,7 @@ test("who waits for the screen waits for no pause", () => {
   expect(notified).toEqual([10]);
 });
 
-test("a query is reported at once, also while the model works on earlier output", () => {
+test("a query is reported immediately, even while the model works on earlier output", () => {
   const { notified, print, pass } = feedAt();
   print(10, true);
   expect(notified).toEqual([10]);

@@ -13,7 +13,7 @@ const BURST_SHARE = 0.25;
 
 /**
  * Decides when the screen model is notified of output. `notify` gets the offset that the output reaches, one at a time: more is gathered
- * while the model works. Only a query is reported at once.
+ * while the model works. Only a query is reported immediately.
  */
 export function createModelFeed(deps: {
   readonly log: { readonly endOffset: number };

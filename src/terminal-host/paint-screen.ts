@@ -33,7 +33,7 @@ let charsetNames: ReadonlyMap<unknown, string> | undefined;
 /**
  * The escape sequences that make a new terminal equal to this one: every cell with its style, wrapped lines, both screens, cursors,
  * saved cursors, scroll regions, tab stops, character sets and modes; not titles, palette, clipboard and images. xterm.js's serializer
- * leaves out much of it, so a program's next output would look different to a viewer that attached meanwhile.
+ * leaves out much of it, so a program's next output would look different to a viewer that attached since then.
  */
 export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrollback: boolean }): string {
   const { terminal, internals } = parts;
@@ -56,7 +56,7 @@ export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrol
   return pen.text();
 }
 
-/** Cursor, style and modes, in the order in which none undoes another. */
+/** Cursor, style and modes, in an order where none undoes another. */
 function paintModes({ terminal, internals, hiddenModes }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
   const { pen, buffer } = at;
   const { modes, cols } = terminal;
@@ -98,7 +98,7 @@ const MOUSE_ENCODING = new Map([
   ["SGR_PIXELS", "\x1b[?1016h"],
 ]);
 
-/** Writes the character that the output ended with last, so that what follows can join with it, or repeat it. */
+/** Writes the character that the output ended with last, so that the next output can combine with it, or repeat it. */
 function rejoin(
   {
     internals,

@@ -7,7 +7,7 @@ export interface CellStyle {
   readonly extended: Pick<InnerExtended, "_ext" | "underlineColor" | "urlId"> | undefined;
 }
 
-/** Collects output for a terminal, and knows that terminal's current style. */
+/** Collects output for a terminal, and tracks that terminal's current style. */
 export type Pen = ReturnType<typeof createPen>;
 
 const PLAIN: CellStyle = { fg: 0, bg: 0, extended: undefined };
@@ -36,7 +36,7 @@ export function createPen(links: XtermInternals["links"]) {
   let isProtected = false;
   let lastPrinted = 0;
 
-  /** Appends sequences, or text that cannot join with what was printed before. */
+  /** Appends sequences, or text that cannot combine with earlier output. */
   function put(sequences: string): void {
     text += sequences;
     lastPrinted = 0;
@@ -70,14 +70,14 @@ export function createPen(links: XtermInternals["links"]) {
       fg === now.fg && bg === now.bg && extended === now.extended,
     plain: (): void => style(PLAIN),
     put,
-    /** Appends a cell's character, which joins with nothing before it. */
+    /** Appends a cell's character, which combines with nothing before it. */
     print(characters: string): void {
       const first = characters.codePointAt(0) ?? 0;
       if (lastPrinted !== 0 && !(standsAlone(first) && standsAlone(lastPrinted))) text += BREAK;
       text += characters;
       lastPrinted = characters.length === 1 ? first : (characters.codePointAt(characters.length - 1) ?? first);
     },
-    /** What follows joins with nothing printed so far. Not when other character sets are selected. */
+    /** Keeps the next output from combining with earlier output. Not when other character sets are selected. */
     stop(): void {
       if (lastPrinted !== 0) put(BREAK);
     },

@@ -79,7 +79,7 @@ test("a stream of another protocol is refused at its first frame", () => {
   expect(refuses(jsonFrame("x"))).toBe(false);
 });
 
-test("an input frame that is shorter than it says is malformed", () => {
+test("an input frame that is shorter than its declared length is malformed", () => {
   const read = (kind: number, ...bytes: readonly number[]) => readInputFrame({ kind, body: Buffer.from(bytes) });
   expect(read(FRAME.input, 0, 0, 0)).toBeUndefined();
   expect(read(FRAME.input, 0, 0, 0, 1, 9, 65)).toBeUndefined();

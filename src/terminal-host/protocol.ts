@@ -7,9 +7,9 @@
 export const PROTOCOL_MAJOR = 1;
 /**
  * Increases with every addition that a peer may lack: see {@link METHODS}. Both sides ignore unknown fields and events. Since 2 a reader
- * gets sizes, and can say where it continues (older hosts send the screen). Since 3 a host retires for one of another version. Since 4 a
- * snapshot can be `plain`: without `ansi` (older hosts paint it anyway). Since 5 a plain one also has the rows without faint text
- * (`bright`). Since 6 input can have a condition ({@link CONDITIONAL_INPUT_MINOR}).
+ * gets sizes, and can name the offset where it continues (older hosts send the screen). Since 3 a host retires when a gateway of another
+ * version connects. Since 4 a snapshot can be `plain`: without `ansi` (older hosts paint it anyway). Since 5 a plain one also has the rows
+ * without faint text (`bright`). Since 6 input can have a condition ({@link CONDITIONAL_INPUT_MINOR}).
  */
 export const PROTOCOL_MINOR = 6;
 
@@ -125,7 +125,7 @@ function writeHead(frame: Buffer, kind: number, length: number): void {
 }
 
 /**
- * Splits a byte stream into frames. Output is passed on in the parts in which it comes; all other frames are complete. `push` returns
+ * Splits a byte stream into frames. Output is passed on in the parts that arrive; all other frames are complete. `push` returns
  * false for a frame of an unknown kind or above `maxBytes`: the connection is to be closed. Memory is bounded by one frame and one chunk.
  */
 export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {

@@ -75,7 +75,7 @@ test("a program that was paused in the middle of much output continues where it 
   expect(program.output().toString()).toBe(lines(100_000));
 });
 
-test("a flood that rests for who types elsewhere loses nothing, also when it is paused meanwhile", async () => {
+test("a flood that yields to input elsewhere loses nothing, even when it is also paused", async () => {
   const turns = createReadScheduler(systemClock);
   let rests = 0;
   const resting = {
@@ -101,19 +101,19 @@ test("a flood that rests for who types elsewhere loses nothing, also when it is 
   expect(rests).toBeGreaterThan(10);
 });
 
-test("the end says the exit code, or the signal with 128 and its number", async () => {
+test("the exit code is the program's, or 128 plus the signal's number", async () => {
   expect(await run(["/bin/sh", "-c", "exit 3"]).ended).toEqual({ exitCode: 3, signal: null });
   expect(await run(["/bin/sh", "-c", "kill -9 $$"]).ended).toEqual({ exitCode: 137, signal: "SIGKILL" });
   expect(await run(["/bin/sh", "-c", "kill -TERM $$"]).ended).toEqual({ exitCode: 143, signal: "SIGTERM" });
 });
 
-test("the end comes although another process keeps the terminal open", async () => {
+test("the exit is reported although another process keeps the terminal open", async () => {
   const program = run(["/bin/sh", "-c", "(trap '' HUP; sleep 5) & echo out; exit 4"]);
   expect(await program.ended).toEqual({ exitCode: 4, signal: null });
   expect(program.output().toString()).toBe("out\r\n");
 });
 
-/** Reads raw input slowly and says in the end how much it was and whether each byte was the expected one. */
+/** Reads raw input slowly, then prints its size and whether each byte was the expected one. */
 const slowReader = `
   process.stdin.setRawMode(true);
   let got = 0, wrong = 0;
@@ -139,7 +139,7 @@ test("200 KB of input reach a program that reads slowly, in order and whole", as
   expect(program.output().toString()).toContain(`got ${bytes} wrong 0`);
 });
 
-test("input for a program that does not read waits within its bound and is refused when it ends", async () => {
+test("input for a program that does not read is queued up to its limit, and refused when the program ends", async () => {
   const program = run([
     process.execPath,
     "-e",
@@ -154,7 +154,7 @@ test("input for a program that does not read waits within its bound and is refus
   expect(await errorCode(program.pty.write(Buffer.from("late")))).toBe("terminal_gone");
 });
 
-test("the size is what the program sees, from the start and after a resize", async () => {
+test("the program sees its size, from the start and after a resize", async () => {
   const program = run(["/bin/sh", "-c", "stty size; read line; stty size"]);
   await waitUntil(() => program.output().toString().includes("24 80"));
   program.pty.resize({ cols: 133, rows: 41 });

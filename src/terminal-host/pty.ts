@@ -30,7 +30,7 @@ const signalNames = new Map<number, string>(Object.entries(constants.signals).ma
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
 /**
- * Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and says why in its output.
+ * Starts `spec` in a new pseudo-terminal. A program that cannot be executed exits with 1 and prints the reason.
  * @throws PosternError `dir_changed` when `cwd` leads through a link
  */
 export function startPty(

@@ -3,7 +3,7 @@ import { makeHostFixture, scriptSpec, waitUntil } from "../../test/support/termi
 import { watchQueries } from "./queries.ts";
 import { createScreenModel } from "./screen-model.ts";
 
-test("with three viewers attached, one answer to its query reaches the program", async () => {
+test("with three viewers attached, the program gets one answer to its query", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = scriptSpec(`
     process.stdin.setRawMode(true);
@@ -11,7 +11,7 @@ test("with three viewers attached, one answer to its query reaches the program",
     process.stdin.on("data", (data) => {
       got += data;
       if (got === "q") process.stdout.write("\\x1b[c\\x1b[6n");
-      // Answers come in the order of the queries: whatever answers the first one has done so by now.
+      // Answers arrive in the order of the queries, so the first one has been answered by now.
       else if (got.endsWith("R")) console.log("got " + JSON.stringify(got.slice(1)) + " end");
     });
     console.log("ready");`);
@@ -25,7 +25,7 @@ test("with three viewers attached, one answer to its query reaches the program",
   for (const stream of streams) stream.close();
 });
 
-test("nothing that acts on a viewer's clipboard, title or files is in a picture, in whatever form it came", () => {
+test("a picture contains nothing that acts on a viewer's clipboard, title or files, in any form", () => {
   const osc = ["\x1b]", "\u009d"];
   const ends = ["\x07", "\x1b\\", "\u009c"];
   const payloads = [
@@ -54,7 +54,7 @@ test("nothing that acts on a viewer's clipboard, title or files is in a picture,
   }
 });
 
-test("a link's address cannot carry anything but a link", () => {
+test("a link's address cannot contain other sequences", () => {
   const model = createScreenModel({ cols: 40, rows: 5 }, () => undefined);
   model.write(Buffer.from("\x1b]8;id=a\u009d52;c;b;http://x/\u0085\u009b31m\x1b\\text\x1b]8;;\x1b\\"));
   expect(model.paint().ansi.replaceAll(/\x1b(?:\[[0-9;]*[mH]|\]8;[^\x1b]*\x1b\\)/g, "")).not.toMatch(
@@ -63,7 +63,7 @@ test("a link's address cannot carry anything but a link", () => {
   model.close();
 });
 
-/** What programs ask; the last three are no questions that this terminal answers, but it is asked. */
+/** Queries of programs; this terminal does not answer the last three. */
 const queries = [
   "\x1b[c",
   "\x1b[0c",
@@ -87,8 +87,8 @@ const queries = [
   "\x1b]52;c;?\x07",
 ];
 
-describe("a query is noticed", () => {
-  test.each(queries)("%j, whole and split at every place, behind other output", (query) => {
+describe("a query is detected", () => {
+  test.each(queries)("%j, whole and split at every place, after other output", (query) => {
     expect(watchQueries().push(Buffer.from(query))).toBe(true);
     for (let at = 1; at < query.length; at++) {
       const watch = watchQueries();
@@ -141,6 +141,6 @@ test.each([
   "\x1b[>1u",
   "\x1b]0;title\x07",
   "What? \x1b]8;;x\x07",
-])("%j asks nothing", (output) => {
+])("%j is not a query", (output) => {
   expect(watchQueries().push(Buffer.from(output))).toBe(false);
 });

@@ -26,7 +26,7 @@ function sizeOnDisk(dir: string, ending: string): number {
   return names.reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
 }
 
-test("what was appended is read back at its offset, until the bound drops it", { timeout: 60_000 }, async () => {
+test("appended output is read back at its offset, until the size limit drops it", { timeout: 60_000 }, async () => {
   const folder = await makeTempFolder();
   let run = 0;
   fc.assert(

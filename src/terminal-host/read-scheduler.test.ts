@@ -10,7 +10,7 @@ function turnsAt(start: number) {
 
 const alone = 64 * 1024;
 
-test("a flood reads little at a time while the answer of another terminal is awaited", () => {
+test("a flood is read in small pieces while another terminal's answer is awaited", () => {
   const { turns, pass } = turnsAt(1_000);
   expect(turns.budget(1)).toBe(alone);
   turns.awaited(2);

@@ -26,7 +26,7 @@ export function createReadScheduler(clock: Clock) {
   }
 
   return {
-    /** `reader` reads now. @returns how many bytes it may take before others have their turn */
+    /** `reader` reads now. @returns how many bytes it may read before others have their turn */
     budget(reader: number): number {
       const now = clock.now();
       if (reader !== lastReader && lastReader !== 0) sharedUntil = now + SHARED_FOR_MS;

@@ -119,7 +119,7 @@ function showScreen(
 
 /** One segment of a raw log, as another process finds it. */
 interface FoundSegment {
-  /** Where it begins; after a gap in the log it holds less: see its first mark. */
+  /** Its start offset; after a gap in the log it holds less: see its first mark. */
   readonly begin: number;
   readonly first: Mark;
   /** Where it ended when it was found. */
@@ -160,7 +160,7 @@ async function lastMark(dir: string, { begin, first }: FoundSegment): Promise<Ma
   return last ?? first;
 }
 
-/** The output of one segment, split at its marks; an empty piece where only the size changed. Nothing when it was dropped meanwhile. */
+/** The output of one segment, split at its marks; an empty piece where only the size changed. Nothing if it was dropped since. */
 async function* readPieces(dir: string, segment: FoundSegment): AsyncGenerator<RecordedPiece> {
   const file = await openRegularFile(join(dir, segmentName(segment.begin)));
   if (file === null) return;
@@ -169,7 +169,7 @@ async function* readPieces(dir: string, segment: FoundSegment): AsyncGenerator<R
     if (!Buffer.isBuffer(bytes)) return;
     const marks = readMarks(bytes);
     const blocks = createBlocks(file, segment);
-    let reached = 0; // never back, whatever the marks say
+    let reached = 0; // never decreases, whatever the marks contain
     for (const [index, mark] of marks.entries()) {
       const end = Math.min(segment.end, marks[index + 1]?.offset ?? segment.end);
       if (mark.offset > segment.end) return;

@@ -90,7 +90,7 @@ test("output is played back with its times and sizes, live and after the termina
   expect(await client.recording("../host")).toBeNull();
 });
 
-test("recordings are kept from host to host, and those that ended first go when there are too many", async () => {
+test("recordings are kept across hosts, and the oldest are dropped when there are too many", async () => {
   const fixture = await makeHostFixture({ recordingsMaxCount: 3 });
   const first = await fixture.connect();
   const ids: string[] = [];
@@ -116,7 +116,7 @@ test("recordings are kept from host to host, and those that ended first go when 
   expect(textOf(await eventsOf(await recordingOf(second, ids[3] ?? "")))).toBe("fourth\r\n");
 });
 
-test("the room for recordings is bounded", { timeout: 30_000 }, async () => {
+test("the total size of recordings is bounded", { timeout: 30_000 }, async () => {
   const fixture = await makeHostFixture({ recordingsMaxBytes: 1_500_000 });
   const client = await fixture.connect();
   const ids: string[] = [];
@@ -145,7 +145,7 @@ test("a reader that is still behind when a terminal is released reads to the end
   expect(await stream.exit).toMatchObject({ exitCode: 0 });
 });
 
-test("a screen out of much output does not hold the thread", { timeout: 60_000 }, async () => {
+test("rebuilding a screen from much output does not block the thread", { timeout: 60_000 }, async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/usr/bin/seq", "400000"]);
   await client.spawn(spec);
@@ -159,7 +159,7 @@ test("a screen out of much output does not hold the thread", { timeout: 60_000 }
   expect(turns).toBeGreaterThan(10);
 });
 
-test("an aborted screen is given up, and the number of waiting ones is bounded", async () => {
+test("an aborted screen is dropped, and the number of waiting ones is bounded", async () => {
   const client = await (await makeHostFixture()).connect();
   const spec = specOf(["/usr/bin/seq", "400000"]);
   await client.spawn(spec);

@@ -5,7 +5,7 @@ import { isPosternError } from "../core/errors.ts";
 import { isAlive } from "../platform/processes.ts";
 import { probeTerminalHost } from "./client.ts";
 
-test("a host of another version without terminals retires at once", async () => {
+test("a host of another version without terminals retires immediately", async () => {
   const fixture = await makeHostFixture();
   const older = await fixture.connect({ version: "1.0.0" });
   const first = older.host();
@@ -39,7 +39,7 @@ test("one with terminals keeps them and new ones, and retires when the last is r
   expect(losses, "nothing was lost with it").toEqual([]);
 });
 
-test("a spawn at the moment in which a host retires runs once, in that host or the next", async () => {
+test("a spawn while a host retires runs once, in that host or the next", async () => {
   for (let round = 0; round < 2; round += 1) {
     const fixture = await makeHostFixture();
     const older = await fixture.connect({ version: "1.0.0" });
@@ -104,7 +104,7 @@ test("every request while a host retires is answered, by that host or the next",
 });
 
 describe("closing an unused host", () => {
-  test("ends the one that it started", async () => {
+  test("ends the one that this client started", async () => {
     const fixture = await makeHostFixture({ idleExitMs: 60_000 });
     const client = await fixture.connect({ version: "1.0.0" });
     const { pid, pidStartTime } = client.host() ?? { pid: 0, pidStartTime: "" };
@@ -113,7 +113,7 @@ describe("closing an unused host", () => {
     expect(await probeTerminalHost(fixture.socketPath, systemClock)).toBeNull();
   });
 
-  test("leaves one that another started, and one that has terminals, as they are", async () => {
+  test("does not end one that another client started, or one with terminals", async () => {
     const fixture = await makeHostFixture();
     const first = await fixture.connect({ version: "1.0.0" });
     const found = first.host();

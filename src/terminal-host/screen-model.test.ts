@@ -5,7 +5,7 @@ import { createScreenModel, type PaintedScreen } from "./screen-model.ts";
 
 const size = { cols: 40, rows: 10 };
 
-/** What the screen says to `output`: the picture, and the answers to queries. */
+/** The picture of `output`, and the answers to its queries. */
 function show(output: string | readonly string[], at = size): PaintedScreen & { readonly answers: string } {
   let answers = "";
   const model = createScreenModel(at, (data) => {
@@ -36,7 +36,7 @@ test("the picture holds text, colours, scrollback and cursor", () => {
   expectRepaints(many);
 });
 
-test("a picture of a picture is the same picture", () => {
+test("repainting a picture gives the same picture", () => {
   const piece = fc.oneof(
     fc.string({ minLength: 1, maxLength: 30 }),
     fc.constantFrom(
@@ -100,7 +100,7 @@ test("erasing up to the cursor works in the last cell too", () => {
   expect(show("\x1b[?1049htext\x1b[10;39Hab\x1b[1J!").lines.join("")).toBe("!");
 });
 
-test("output that is cut anywhere, even inside a character, paints the same", () => {
+test("output that is split anywhere, even inside a character, paints the same", () => {
   const output = Buffer.from("a\x1b[38;5;120mgrün 日本 👩‍👩‍👧\x1b[0m\x1b]11;?\x07 end");
   const whole = show(output.toString());
   fc.assert(
@@ -119,7 +119,7 @@ test("output that is cut anywhere, even inside a character, paints the same", ()
   );
 });
 
-test("a picture and the bytes behind it give the whole, wherever the output was cut", () => {
+test("a picture and the bytes after it give the complete screen, wherever the output was split", () => {
   const output = Buffer.from(
     "a\x1b[38;5;120mgrün 日本 👩‍👩‍👧\x1b[0m\x1b]0;títle\x07b\x1b(0q\x1b(B\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\\x1bP1$r\x1b\\\x1b[2;3Hend\x1b7\x1b[K",
   );
@@ -136,7 +136,7 @@ test("a picture and the bytes behind it give the whole, wherever the output was 
   }
 });
 
-test("what is complete holds nothing back", () => {
+test("complete output is not held back", () => {
   for (const output of [
     "text",
     "日本",
@@ -155,7 +155,7 @@ test("what is complete holds nothing back", () => {
   }
 });
 
-test("queries get the answers of a terminal, each once", () => {
+test("each query gets one terminal answer", () => {
   expect(show("\x1b[c").answers).toBe("\x1b[?1;2c");
   expect(show("\x1b[>c").answers).toMatch(/^\x1b\[>0;\d+;0c$/);
   expect(show("abc\r\nd\x1b[6n").answers).toBe("\x1b[2;2R");
@@ -173,16 +173,16 @@ test("queries get the answers of a terminal, each once", () => {
   expect(show("\x1bP$qm\x1b\\").answers).toMatch(/^\x1bP1\$r/);
 });
 
-test("what is no query gets no answer, and the kitty keyboard stays unclaimed", () => {
+test("other sequences get no answer, and the kitty keyboard protocol is not advertised", () => {
   expect(show("\x1b[?u\x1b[>1u\x1b]11;#ff0000\x07\x1b]52;c;aGk=\x07\x1b[>4;2m\x1b]0;title\x07text").answers).toBe("");
 });
 
 test("clipboard, inline files and other device strings are not part of a picture", () => {
   const { ansi } = show("a\x1b]52;c;aGk=\x07\x1b]1337;File=:AAAA\x07\x1bPq#0~\x1b\\\x1b_G;AAAA\x1b\\b");
-  expect(ansi).toBe("ab\x1b[1;3H\x1b[1;2Hb"); // the last character once more, for one that joins with it
+  expect(ansi).toBe("ab\x1b[1;3H\x1b[1;2Hb"); // the last character again, so that another can combine with it
 });
 
-test("a screen with every cell in its own colour has a bounded picture", () => {
+test("the picture of a screen with a different colour in every cell is bounded", () => {
   let output = "";
   for (let n = 0; n < 300_000; n++) output += `\x1b[38;2;${n % 256};${(n >> 4) % 256};7;48;2;${n % 251};3;${n % 241}mX`;
   expect(show(output, { cols: 300, rows: 100 }).ansi.length).toBeLessThan(8 * 1024 * 1024);

@@ -17,12 +17,12 @@ export interface PaintedScreen {
   readonly rows: number;
   readonly ansi: string;
   readonly lines: readonly string[];
-  /** The same without what is faint; null in a screen that is not `plain`. */
+  /** The same without faint text; null in a screen that is not `plain`. */
   readonly bright: readonly string[] | null;
   readonly title: string | null;
 }
 
-/** A terminal without a display that parses output and knows the screen. */
+/** A terminal without a display that parses output and keeps the screen. */
 export type ScreenModel = ReturnType<typeof createScreenModel>;
 
 /** Lines above the screen that a snapshot can give back; the full history is in the raw log. */

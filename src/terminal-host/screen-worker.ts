@@ -60,7 +60,7 @@ parentPort?.on("message", (message: ToScreens) => {
     return;
   }
   const screen = screens.get(message.terminalId);
-  if (screen === undefined) return; // closed meanwhile
+  if (screen === undefined) return; // closed since
   switch (message.type) {
     case "output":
       screen.end = message.offset;
@@ -184,7 +184,7 @@ function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
     const { requestId, plain } = due;
-    // What is painted from this screen also needs the start of an incomplete sequence; a plain one reports what was parsed.
+    // A painted screen also needs the start of an incomplete sequence; a plain one reports only what was parsed.
     const offset = plain ? screen.at : screen.at - screen.model.incompleteBytes();
     post({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
   }
@@ -209,7 +209,7 @@ function closeSegment(screen: Screen): void {
   screen.segment = undefined;
 }
 
-/** Continues with screens that are behind, after the messages that came meanwhile. */
+/** Continues with screens that are behind, after handling new messages. */
 function schedule(): void {
   if (scheduled || ![...screens.values()].some(isBehind)) return;
   scheduled = true;

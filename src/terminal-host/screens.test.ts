@@ -34,7 +34,7 @@ async function makeSource(terminalId: string): Promise<Recorded> {
   return source;
 }
 
-test("screens follow their raw logs and paint what was asked for", async () => {
+test("screens follow their raw logs and paint on request", async () => {
   const screens = createScreens({ clock: systemClock, log: silentLog });
   const one = await makeSource("one");
   const two = await makeSource("two");
@@ -100,7 +100,7 @@ test("a thread is ready when it has loaded, and one that dies earlier blocks no 
   screens.close("one");
 });
 
-test("output that the log could not take reaches the screen all the same", async () => {
+test("output that the log could not store still reaches the screen", async () => {
   const screens = createScreens({ clock: systemClock, log: silentLog });
   const source = await makeSource("one");
   screens.open(source);

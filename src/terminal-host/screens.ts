@@ -8,7 +8,7 @@ import type { PaintedScreen } from "./screen-model.ts";
 import type { SizeChange, SizeHistory } from "./size-history.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
-/** What the thread needs to know of a terminal, and its callbacks. */
+/** The terminal's data for the thread, and its callbacks. */
 export interface ScreenSource {
   readonly terminalId: string;
   readonly log: RawLog;
@@ -173,7 +173,7 @@ export function createScreens(
     /** The log reaches to `offset`; answered by {@link ScreenSource.onReached}. `asks`: a program waits, so this screen comes first. */
     output: (terminalId: string, offset: number, asks = false): void =>
       post({ type: "output", terminalId, offset, asks }),
-    /** Output from `offset` on that the log could not take. */
+    /** Output from `offset` on that the log could not store. */
     direct: (terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void =>
       post({ type: "direct", terminalId, ...output }),
     /** The size with this number, which takes effect at its offset. */
@@ -220,7 +220,7 @@ export type ToScreens =
     } & TerminalSize)
   /** The log reaches to `offset`; answered by `reached` when the screen does too. `asks`: the program may wait for an answer. */
   | { readonly type: "output"; readonly terminalId: string; readonly offset: number; readonly asks: boolean }
-  /** Output from `offset` on that the log could not take; what the log held before it is lost. */
+  /** Output from `offset` on that the log could not store; earlier output in the log is lost. */
   | { readonly type: "direct"; readonly terminalId: string; readonly offset: number; readonly data: Uint8Array }
   /** The size with the number `sizes`, which takes effect after the output before `offset`. */
   | ({ readonly type: "resize"; readonly terminalId: string; readonly sizes: number } & SizeChange)

@@ -42,7 +42,7 @@ export function createSizeHistory(first: TerminalSize) {
       kept = kept.slice(-MAX_SIZES / 2);
       oldest = kept[0] ?? current;
     },
-    /** The one after the first `count`: undefined when there is none yet, null when it was dropped. */
+    /** The size after the first `count`: undefined when there is none yet, null when it was dropped. */
     after: (count: number): SizeChange | null | undefined => (count < dropped ? null : kept[count - dropped]),
     at,
     /** As {@link at}, or the oldest one left. */

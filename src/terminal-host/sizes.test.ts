@@ -15,7 +15,7 @@ async function readWithSizes(stream: TerminalStream): Promise<string> {
   return text;
 }
 
-/** Output of one line for each size, with the resize behind it: `ready`, then `<n>` between sizes. */
+/** One line of output for each size, followed by the resize: `ready`, then `<n>` between sizes. */
 const LINES = ["/bin/sh", "-c", "stty -echo; echo ready; while read line; do echo $line; done"] as const;
 
 async function sayLine(client: ConnectedTerminalHost, terminalId: string, line: string): Promise<void> {
@@ -68,7 +68,7 @@ test("every reader gets a new size at its place, also one that attached late or 
   }
 });
 
-test("a reader that continues from a dropped part of the raw log gets the screen, also with a log that is too small a bound", {
+test("a reader that continues from a dropped part of the raw log gets the screen, even with a very small log", {
   timeout: 30_000,
 }, async () => {
   const client = await (await makeHostFixture({ rawLogMaxBytes: 64 * 1024 })).connect();
@@ -80,7 +80,7 @@ test("a reader that continues from a dropped part of the raw log gets the screen
   stream.close();
 });
 
-test("the history of sizes is bounded, and knows what it dropped", () => {
+test("the size history is bounded, and reports dropped sizes", () => {
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 3 }), { maxLength: 3_000, size: "max" }), (steps) => {
       const history = createSizeHistory({ cols: 1, rows: 1 });

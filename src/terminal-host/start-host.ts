@@ -53,7 +53,7 @@ const MAX_LOG_BYTES = 1024 * 1024;
 
 /**
  * Starts a host that outlives this process, detached, with its output in `host.log` of the state folder and none of the gateway's
- * environment. While another host holds the lock, the new one exits at once. With the compile cache a host takes 38 MB less.
+ * environment. While another host holds the lock, the new one exits immediately. With the compile cache a host takes 38 MB less.
  * @returns its pid; undefined when it could not be started
  */
 export function startHost(nodePath: string, options: Partial<HostOptions> & { readonly stateDir: string }) {

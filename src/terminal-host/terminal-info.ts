@@ -1,6 +1,6 @@
 /**
  * Error codes of the terminal host. `terminal_exists`: the id was used before. `input_queue_full`: more than 4 MiB wait for a program that
- * does not read; nothing of this write was taken. `input_stalled`: the program read nothing for a minute; the rest was dropped.
+ * does not read; nothing of this write was accepted. `input_stalled`: the program read nothing for a minute; the rest was dropped.
  * `reader_behind`: the raw log no longer holds what an attached reader needs next.
  */
 export type TerminalHostErrorCode =
@@ -131,7 +131,7 @@ export interface TerminalHostClient {
   spawn(spec: SpawnSpec): Promise<TerminalInfo>;
   list(): Promise<readonly TerminalInfo[]>;
   /**
-   * Resolves when the program's input buffer has all of it. Writes to one terminal keep their order. At most 4 MiB at once.
+   * Resolves when all of it is in the program's input buffer. Writes to one terminal keep their order. At most 4 MiB at once.
    * @throws PosternError `terminal_gone` when there is no such live terminal | `input_queue_full` | `input_stalled`
    */
   write(terminalId: string, data: string | Uint8Array): Promise<void>;

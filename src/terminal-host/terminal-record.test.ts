@@ -36,7 +36,7 @@ test("the recorded process is ended and the folder removed", async () => {
   expect(readdirSync(terminalsDir(stateDir))).toEqual([]);
 });
 
-test("a process that got the pid of a recorded one later is left alone", async () => {
+test("a process that reuses the pid of a recorded one is left alone", async () => {
   const stateDir = await makeTempFolder();
   const program = await startProgram({});
   writeTerminalRecord(terminalDir(stateDir, newUuid()), {
@@ -60,7 +60,7 @@ test.runIf(process.platform === "linux")("a process without a record is known by
   expect(isAlive(other.pid, other.pidStartTime)).toBe(true);
 });
 
-test("a record that is no record ends nothing and does not stop the host", async () => {
+test("an invalid record ends nothing and does not stop the host", async () => {
   const stateDir = await makeTempFolder();
   for (const text of ["", "{", `{"pid":"1"}`, `{"pid":1}`, `{"pid":-1,"pidStartTime":"x"}`]) {
     writeFileSync(join(terminalDir(stateDir, newUuid()), "record.json"), text);

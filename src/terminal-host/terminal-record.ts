@@ -50,7 +50,7 @@ export function writeTerminalRecord(
   writeFileSync(join(dir, RECORD), JSON.stringify({ pid, pidStartTime, startedAt, keepRecording }), { mode: 0o600 });
 }
 
-/** Makes `dir` a recording, in which no process is looked for any more. */
+/** Turns `dir` into a recording, which the next host does not search for processes. */
 export function writeDescription(dir: string, description: RecordingDescription): void {
   const draft = join(dir, `${DESCRIPTION}.draft`);
   writeFileSync(draft, JSON.stringify(description), { mode: 0o600 });
@@ -73,7 +73,8 @@ export function readStartedAt(dir: string): number | undefined {
 }
 
 /**
- * Ends what an earlier host of `stateDir` left running, and makes recordings of what may be kept. Only for the holder of the host lock.
+ * Ends the programs that an earlier host of `stateDir` left running, and turns its terminals into recordings where allowed. Only for the
+ * holder of the host lock.
  * @returns the number of terminals that were left, and all recordings
  */
 export async function clearLeftovers(
@@ -99,7 +100,7 @@ export async function clearLeftovers(
   return { leftovers: leftovers.length, recordings };
 }
 
-/** Undefined when nothing in `dir` can or may be played back. Without a record, the folder was being removed. */
+/** Undefined when `dir` has nothing that can be played back. Without a record, the folder was being removed. */
 function describeLeftover(dir: string): RecordingDescription | undefined {
   try {
     const record = readFields(join(dir, RECORD));
@@ -154,7 +155,7 @@ export function createRecordings(
   found: readonly KeptRecording[],
   { stateDir, log, ...bounds }: RecordingBounds & { readonly stateDir: string; readonly log: Log },
 ) {
-  /** In the order in which they ended. */
+  /** Ordered by their end. */
   const kept = new Map<string, KeptRecording>();
   let totalBytes = 0;
 

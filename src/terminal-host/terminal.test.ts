@@ -10,7 +10,7 @@ import { createReadScheduler } from "./read-scheduler.ts";
 import { createScreens } from "./screens.ts";
 import { startTerminal } from "./terminal.ts";
 
-test("who asks for the screen waits neither for a pause in the output nor for the end of a burst", async () => {
+test("a caller of the screen waits neither for a pause in the output nor for the end of a burst", async () => {
   const spec = scriptSpec("process.stdout.write('all of it'); setInterval(() => {}, 1000)");
   const rawLogMaxBytes = 1024 * 1024;
   const clock = createFakeClock(); // never advances, so the model is never notified

@@ -13,7 +13,7 @@ import { startTerminal } from "./terminal.ts";
 
 const running = useTerminalHost();
 
-/** Shows what it was typed, and a dialog when it gets `d`. */
+/** Echoes its input, and shows a dialog when it gets `d`. */
 const program = `
   process.stdin.setRawMode(true);
   process.stdin.on("data", (data) => {
@@ -22,7 +22,7 @@ const program = `
   });
   process.stdout.write("READY>");`;
 
-test("input is written on the screen that was looked at, and not once the program has written anything", async () => {
+test("input is written while the screen is the one looked at, and not after any new output", async () => {
   const host = running();
   const { terminalId } = await host.spawn(scriptSpec(program));
   onTestFinished(async () => void (await host.end(terminalId, { graceMs: 100 })));
@@ -40,7 +40,7 @@ test("input is written on the screen that was looked at, and not once the progra
   expect(await shows("[\r]")()).toBe(false);
 });
 
-test("output that ends in the middle of a sequence is no change", async () => {
+test("output that ends in the middle of a sequence is not a change", async () => {
   const host = running();
   const { terminalId } = await host.spawn(scriptSpec("process.stdout.write('READY>\\x1b['); process.stdin.resume()"));
   onTestFinished(async () => void (await host.end(terminalId, { graceMs: 100 })));
@@ -48,7 +48,7 @@ test("output that ends in the middle of a sequence is no change", async () => {
   expect(await host.writeIfUnchanged(terminalId, "one", await host.look(terminalId))).toBe(true);
 });
 
-test("output that was not read yet is a change, and so is input that the program has not read yet", async () => {
+test("unread output is a change, and so is input that the program has not read yet", async () => {
   const folder = await makeTempFolder();
   const written = join(folder, "written");
   const spec = scriptSpec(`
@@ -74,7 +74,7 @@ test("output that was not read yet is a change, and so is input that the program
   await expect.poll(() => log.endOffset, { timeout: 15_000 }).toBe("READY>".length);
   const offset = log.endOffset;
   void terminal.write(Buffer.from("d"));
-  // This thread reads nothing meanwhile.
+  // This thread reads nothing during that.
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let waitedMs = 0; !existsSync(written) && waitedMs < 10_000; waitedMs += 5) Atomics.wait(pause, 0, 0, 5);
   const writing = terminal.writeIfUnchanged(Buffer.from("\r"), offset);
