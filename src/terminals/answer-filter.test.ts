@@ -67,8 +67,8 @@ describe("the answers of a viewer's terminal", () => {
     expect(filtered(`a${answer}b`)).toBe("ab");
   });
 
-  test.for(Object.entries(answers))("%s is dropped when it comes in pieces", ([, answer]) => {
-    // After its first two characters it may still be Alt and a key.
+  test.for(Object.entries(answers))("%s is dropped when it arrives in pieces", ([, answer]) => {
+    // After its first two characters it can still be Alt and a key.
     for (let cut = 3; cut < answer.length; cut += 1) {
       expect(filtered(answer.slice(0, cut), answer.slice(cut))).toBe("");
     }
@@ -81,16 +81,16 @@ describe("the answers of a viewer's terminal", () => {
     expect(filtered(`${all}${pasted}${all}`)).toBe(pasted);
   });
 
-  test("after a paste that came in pieces it is dropped again", () => {
+  test("after a paste that arrived in pieces it is dropped again", () => {
     const pasted = `\x1b[200~${answers["device status"]}\x1b[201~`;
-    // The same goes for the start of the paste.
+    // This is also true for the start of the paste.
     for (let cut = 3; cut < pasted.length; cut += 1) {
       const pieces = [pasted.slice(0, cut), pasted.slice(cut), answers["device status"]];
       expect(filtered(...pieces), `cut at ${cut}`).toBe(pasted);
     }
   });
 
-  test("it is not waited for without end", () => {
+  test("an incomplete answer is held only briefly", () => {
     const filter = new AnswerFilter();
     const long = Buffer.from(`\x1b]52;c;${"A".repeat(70_000)}`);
     expect(filter.push(long)).toEqual(long);
@@ -98,16 +98,16 @@ describe("the answers of a viewer's terminal", () => {
   });
 });
 
-describe("what a person does at a viewer's terminal", () => {
+describe("user input at a viewer's terminal", () => {
   test.for(Object.entries(keys))("%s passes", ([, key]) => {
     expect(filtered(key)).toBe(key);
     expect(filtered(`a${key}`, "b")).toBe(`a${key}b`);
   });
 
-  test("answers in between do not touch it, however it is cut", () => {
+  test("is unchanged by answers in between, however it is split", () => {
     const part = fc.oneof(
       fc.constantFrom(...Object.values(answers)).map((text) => ({ text, answer: true })),
-      // A key that ends where another begins may be one with it.
+      // Adjacent keys can form a single sequence.
       fc
         .constantFrom("\x1b[A", "\x1b[1;2R", "hello", "日本", "\r", "\x1b[<0;1;2M")
         .map((text) => ({ text, answer: false })),
@@ -120,7 +120,7 @@ describe("what a person does at a viewer's terminal", () => {
     );
   });
 
-  test("bytes of all kinds never fail, and without an escape character pass as they are", () => {
+  test("any bytes are accepted, and pass unchanged without an escape character", () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 8 }), (pieces) => {
         const filter = new AnswerFilter();

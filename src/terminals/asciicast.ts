@@ -10,7 +10,7 @@ export interface CastPart {
   readonly isLast: boolean;
 }
 
-/** How much the filter reads before a moment in the middle of output, to know in which sequence it is. */
+/** How much the filter reads before a moment in the middle of output, to find the sequence that it is in. */
 const lookBackMs = 500;
 /** Characters that are yielded together: fewer steps for many small lines. */
 const pageLength = 32 * 1024;

@@ -7,7 +7,7 @@ const text = (value: string) => readClientFrame(Buffer.from(value), false);
 const typed = (value: string) => ({ kind: "input", data: Buffer.from(value) });
 
 describe("a frame from a client", () => {
-  test("is read as JSON reads it, whatever few characters were typed", () => {
+  test("is parsed like JSON, whatever few characters were typed", () => {
     const character = fc.oneof(
       { weight: 4, arbitrary: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) },
       fc.constantFrom('"', "\\", "\r", "\x1b", "é", "\u{1f600}", "}", '"}'),
@@ -17,14 +17,14 @@ describe("a frame from a client", () => {
         const data = typedText.join("");
         const frame = JSON.stringify({ kind: "input", data });
         expect(text(frame)).toEqual(typed(data));
-        const broken = `${frame.slice(0, -2)}"${frame.slice(-2)}`; // no JSON any more: it was pasted
+        const broken = `${frame.slice(0, -2)}"${frame.slice(-2)}`; // no longer JSON: it was pasted
         expect(text(broken)).toEqual(data.endsWith("\\") ? text(broken) : typed(broken));
       }),
       { numRuns: 300 },
     );
   });
 
-  test("is input or a size when it says so and fits", () => {
+  test("is input or a size when it is a valid control frame", () => {
     expect(text('{"kind":"input","data":"grün\\r"}')).toEqual(typed("grün\r"));
     expect(text(' { "kind":"resize", "cols":80, "rows":24 } ')).toEqual({
       kind: "resize",
@@ -63,12 +63,12 @@ describe("a frame from a client", () => {
     expect(text(value)).toEqual(typed(value));
   });
 
-  test("is input when it is binary, whatever stands in it", () => {
+  test("is input when it is binary, whatever it contains", () => {
     const frame = Buffer.from('{"kind":"resize","cols":1,"rows":1}');
     expect(readClientFrame(frame, true)).toEqual({ kind: "input", data: frame });
   });
 
-  test("of any bytes is read without an error, and what is no control frame stays as it is", () => {
+  test("of any bytes is read without an error, and other frames pass unchanged", () => {
     const odd = fc.constantFrom<unknown>("input", "resize", "exit", "", null, [], {}, true, 1.5, -1, { kind: "input" });
     const frames = fc.oneof(
       fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),

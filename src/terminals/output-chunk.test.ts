@@ -31,7 +31,7 @@ function isControl(frame: Buffer): boolean {
 const places = fc.array(fc.nat(10_000), { maxLength: 12 });
 
 describe("text frames", () => {
-  test("hold whole characters, and all of them, however the output is cut", () => {
+  test("contain whole characters, and all of them, however the output is split", () => {
     const text = fc.string({ unit: "grapheme", maxLength: 200 });
     fc.assert(
       fc.property(text, places, (written, at) => {
@@ -60,7 +60,7 @@ describe("text frames", () => {
     );
   });
 
-  test("are not held back for what is complete", () => {
+  test("are not delayed for complete characters", () => {
     expect(toTextOutput(noBytes, Buffer.from("a日"))).toEqual({ frames: [Buffer.from("a日")], carry: noBytes });
     const half = Buffer.from("a日").subarray(0, 3);
     expect(toTextOutput(noBytes, half).frames).toEqual([Buffer.from("a")]);
@@ -104,7 +104,7 @@ describe("text frames", () => {
 });
 
 describe("a chunk of output", () => {
-  test("is framed once, with its place in front", () => {
+  test("is framed once, preceded by its position", () => {
     const chunk = new OutputChunk(Buffer.from("hello"), 2 ** 40 + 7);
     expect(chunk.binaryFrame()).toBe(chunk.binaryFrame());
     expect(chunk.textFrames(noBytes)).toBe(chunk.textFrames(Buffer.alloc(0)));
@@ -113,13 +113,13 @@ describe("a chunk of output", () => {
     expect(chunk.binaryFrame().subarray(9).toString()).toBe("hello");
   });
 
-  test("has a part behind a place", () => {
+  test("has a part after a position", () => {
     const chunk = new OutputChunk(Buffer.from("hello"), 10);
     expect(chunk.after(10)).toBe(chunk);
     expect([chunk.after(12).offset, chunk.after(12).data.toString(), chunk.after(12).end]).toEqual([12, "llo", 15]);
   });
 
-  test("gives a viewer that holds another beginning its own frames", () => {
+  test("gives a viewer with a different position its own frames", () => {
     const [first, second] = [Buffer.from([0xe6, 0x97]), Buffer.from([0xa5, 0x61])];
     const chunk = new OutputChunk(second, 2);
     expect(Buffer.concat(chunk.textFrames(first).frames).toString()).toBe("日a");

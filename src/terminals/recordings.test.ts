@@ -44,7 +44,7 @@ async function openWorld(): Promise<World> {
   const forgotten: string[] = [];
   const alive = new Set<string>();
   await store.insert(record);
-  // Sessions of the store, seen by everybody: the folder rule is the locator's, and tested with it.
+  // Sessions of the store, visible to everyone: the folder rule belongs to the locator, and is tested there.
   async function locate(sessionId: string): Promise<LocatedSession> {
     const found = await store.find(sessionId);
     if (found === null) throw sessionError("session_not_found", "There is none.");
@@ -127,7 +127,7 @@ async function play(recordings: Recordings, from?: string | number, sessionId = 
   };
 }
 
-/** What a player shows at the end. */
+/** The last screen of a player. */
 async function lastScreen({ head, events }: Awaited<ReturnType<typeof play>>): Promise<string> {
   const terminal = new headlessModule.Terminal({ cols: head.width, rows: head.height, allowProposedApi: true });
   for (const [, code, data] of events) {
@@ -141,7 +141,7 @@ async function lastScreen({ head, events }: Awaited<ReturnType<typeof play>>): P
   return `${rows.join("\n")}|${active.cursorX},${active.cursorY}|${active.type}`;
 }
 
-/** Writes pieces a few milliseconds apart: cut in the midst of characters and sequences. Raw, or the answer to its query is echoed into them. */
+/** Writes pieces that split characters and sequences, a few milliseconds apart. Raw mode, because the answer to its query must not be echoed. */
 const pieces = `
 process.stdin.setRawMode(true);
 const all = Buffer.from(${JSON.stringify(
@@ -151,7 +151,7 @@ let at = 0;
 const next = () => { if (at >= all.length) return; process.stdout.write(all.subarray(at, at + 3)); at += 3; setTimeout(next, 4); };
 next();`;
 
-test("a recording is valid text however it was cut, with each size at its place, and nothing that reaches out of a terminal", async () => {
+test("a recording is valid text however it was split, with each size at its place, and nothing that acts outside the terminal", async () => {
   const { recordings, launch, host } = await openWorld();
   const untilReturn = `process.stdin.on("data", (data) => { if (data.includes(10)) process.exit(0); });`;
   const terminalId = await launch(`${pieces}${untilReturn}`, async (id) => {
@@ -173,7 +173,7 @@ test("a recording is valid text however it was cut, with each size at its place,
   expect(terminals[0]?.sizeBytes).toBeGreaterThan(50);
 });
 
-test("from any moment it begins with the screen of that moment, and ends as all of it does", async () => {
+test("from any moment it starts with the screen of that moment, and ends like the whole recording", async () => {
   const { recordings, launch } = await openWorld();
   await launch(pieces);
   const whole = await play(recordings);
@@ -192,7 +192,7 @@ test("from any moment it begins with the screen of that moment, and ends as all 
   expect(await lastScreen(await play(recordings, at))).toBe(wanted);
 });
 
-test("terminals follow each other, each on an empty screen, and each session has its own part of one that went on", async () => {
+test("terminals follow each other, each on an empty screen, and each session has its own part of a shared terminal", async () => {
   const { recordings, launch, store, host } = await openWorld();
   await launch(`console.log("launch one")`);
   let second = "";
@@ -228,7 +228,7 @@ test("terminals follow each other, each on an empty screen, and each session has
   expect(second).not.toBe("");
 });
 
-test("forgetting removes recordings, inbox and memo, but not of a terminal that another session went on in, nor of a live one", async () => {
+test("forgetting removes recordings, inbox and memo, but not of a live terminal or one that another session used later", async () => {
   const { db, recordings, launch, store, home, forgotten, alive, host } = await openWorld();
   const launchId = newUuid();
   await mkdir(launchDirOf(home, launchId), { recursive: true });
@@ -261,7 +261,7 @@ test("forgetting removes recordings, inbox and memo, but not of a terminal that 
   expect(await db.selectFrom("queued_prompts").select(["prompt", "state"]).execute()).toEqual([
     { prompt: "", state: "lost" },
   ]);
-  // Noted while all is there; and what is erased must have been written before.
+  // Noted while everything exists; erased data must have been written before.
   expect(forgotten).toEqual(["codex first secret", "chats first", "first", "written", "erased"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(

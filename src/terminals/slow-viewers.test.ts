@@ -13,7 +13,7 @@ describe("slow viewers", () => {
   const flood = (lines: number): SpawnSpec =>
     specOf(["/bin/sh", "-c", `stty -echo; echo ready; read go; seq ${lines}; echo the end; read go`]);
 
-  test("one that does not read is skipped, delays no other, and ends on the right screen", {
+  test("one that does not read is skipped, delays no other viewer, and ends with the correct screen", {
     timeout: 60_000,
   }, async () => {
     const { spawn, view } = viewsOf(terminalHost());
@@ -41,7 +41,7 @@ describe("slow viewers", () => {
     expect(stalled[0]?.screens()).toBe(2);
   });
 
-  test("a program waits for its only viewer a second, and no longer", { timeout: 60_000 }, async () => {
+  test("a program waits at most a second for its only viewer", { timeout: 60_000 }, async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(flood(1_000_000));
     const link = view(id);
@@ -57,7 +57,7 @@ describe("slow viewers", () => {
     await expect.poll(async () => (await link.lines()).slice(-2), patience).toEqual(["1000000", "the end"]);
   });
 
-  test("the only one, skipped and gone from when the program ended, still learns of it", {
+  test("the only viewer, skipped and disconnected when the program exits, still gets the exit", {
     timeout: 60_000,
   }, async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
@@ -77,7 +77,7 @@ describe("slow viewers", () => {
     expect(link.frames.at(-1)).toMatchObject({ kind: "exit", exitCode: 5 });
   });
 
-  test("one that was skipped and comes back after the end still learns of it", { timeout: 60_000 }, async () => {
+  test("one that was skipped and reconnects after the exit still gets it", { timeout: 60_000 }, async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(
       specOf(["/bin/sh", "-c", "stty -echo; echo ready; read go; seq 300000; echo the end; exit 5"]),

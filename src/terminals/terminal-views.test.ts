@@ -45,7 +45,7 @@ describe("a viewer", () => {
     expect(plain.frames).toEqual([{ kind: "exit", exitCode: 3, signal: null }]);
   });
 
-  test("continues where it was, with nothing lost or repeated", async () => {
+  test("resumes where it left off, with nothing lost or repeated", async () => {
     const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(specOf(["/bin/sh", "-c", "read go; seq 20000; read go; seq 20001 40000; read go"]));
     const first = view(id);
@@ -73,7 +73,7 @@ describe("a viewer", () => {
     expect(link.screens()).toBe(1);
   });
 
-  test("may type before the terminal is ready, in order and within a bound", async () => {
+  test("can type before the terminal is ready, in order and within a limit", async () => {
     const found = Promise.withResolvers<void>();
     const { spawn, view, client } = viewsOf(terminalHost(), {
       sources: [
@@ -100,7 +100,7 @@ describe("a viewer", () => {
 });
 
 describe("drivers and observers", () => {
-  test("an observer neither types nor resizes, and gets the other viewers", async () => {
+  test("an observer neither types nor resizes, and gets the number of other viewers", async () => {
     const { spawn, view, client } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading, { cols: 70, rows: 20 }));
     const observer = view(id, { caller: reader, size: { cols: 30, rows: 10 } });
@@ -156,7 +156,7 @@ describe("drivers and observers", () => {
     expect(await client.snapshot(id)).toMatchObject({ cols: 100, rows: 30 });
   });
 
-  test("of three viewers, whose terminals all answer, the program hears one answer", async () => {
+  test("of three viewers, whose terminals all answer, the program gets one answer", async () => {
     const { spawn, view } = viewsOf(terminalHost());
     const asking = `
       process.stdin.setRawMode(true);
@@ -174,7 +174,7 @@ describe("drivers and observers", () => {
     const [first] = links;
     if (first === undefined) throw new Error("There are three.");
     type(first, "go");
-    // Answers come in the order of the queries: with that on the colour the program has all.
+    // Answers arrive in the order of the queries: the one for the colour is the last.
     for (const link of links) await expect.poll(() => link.lines(), patience).toContain("answered");
     for (const link of links) type(link, "\x1b[2;1R\x1b[?1;2c\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
     type(first, "tell");
@@ -186,7 +186,7 @@ describe("drivers and observers", () => {
     expect(got).not.toContain("rgb:ffff/ffff/ffff");
   });
 
-  test("a viewer is noted while it is connected", async () => {
+  test("a viewer is recorded while it is connected", async () => {
     const { spawn, view, watched } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const desk = view(id, { permissionsInTerminal: true });
@@ -200,7 +200,7 @@ describe("drivers and observers", () => {
   });
 });
 
-describe("what is in the way", () => {
+describe("a viewer's link", () => {
   test.for([
     ["session_not_found", 4404],
     ["session_busy", 4409],
@@ -208,7 +208,7 @@ describe("what is in the way", () => {
     ["too_many_sessions", 1013],
     ["terminal_host_unavailable", 1012],
     ["agent_not_configured", 4400],
-  ] as const)("%s closes the link with %d", async ([code, close]) => {
+  ] as const)("is closed for %s with %d", async ([code, close]) => {
     const { view } = viewsOf(terminalHost(), {
       sources: [() => Promise.reject(new PosternError(code, "The words of it."))],
     });
@@ -218,7 +218,7 @@ describe("what is in the way", () => {
     expect(link.closed()?.reason).toContain("The words of it.");
   });
 
-  test("of a session whose program is gone an observer gets the last screen and the exit, a driver a new program", async () => {
+  test("gives an observer of an ended program the last screen and the exit, and a driver a new program", async () => {
     const resumed: unknown[] = [];
     const { spawn, view } = viewsOf(terminalHost(), {
       sources: [() => null],
@@ -254,7 +254,7 @@ describe("what is in the way", () => {
     expect(resumed).toEqual([{ cols: 1_000, rows: 30 }]);
   });
 
-  test("too many viewers of one terminal are turned away", async () => {
+  test("is refused when a terminal has too many viewers", async () => {
     const { spawn, view } = viewsOf(terminalHost());
     const id = await spawn(scriptSpec(reading));
     const links = Array.from({ length: 65 }, () => view(id, { link: createMemoryLink({ paint: false }) }));
@@ -266,7 +266,7 @@ describe("what is in the way", () => {
     await expect.poll(() => next.frames[0]?.kind, patience).toBe("hello");
   });
 
-  test("a lost terminal host, and a gateway that stops, let viewers come back", async () => {
+  test("can be reopened after a lost terminal host or a stopped gateway", async () => {
     const host = await (await makeHostFixture()).connect();
     const { spawn, view, views, client } = viewsOf(host);
     const stopped = view(await spawn(scriptSpec(reading)));

@@ -13,10 +13,10 @@ import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 /** A live terminal. */
 export interface FoundTerminal {
   readonly terminalId: string;
-  /** Called for each viewer that attached; what it returns is called when that viewer has left. */
+  /** Called for each viewer that attached; the returned function is called when that viewer has left. */
   readonly watch: (viewer: {
     readonly mode: TerminalMode;
-    /** A driver that wants permission requests in the terminal. */
+    /** A driver that requested permission requests in the terminal. */
     readonly permissionsInTerminal: boolean;
   }) => () => void;
 }
@@ -128,7 +128,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         try {
           return await deps.gone.resume(sessionId, caller, { size, signal: leaving.signal });
         } catch (error) {
-          // Nothing to resume, or it ended at once: its last screen says more.
+          // Nothing to resume, or it exited immediately: its last screen has the reason.
           if (hasCode(error, "session_not_found") || hasCode(error, "agent_start_failed")) return null;
           throw error;
         }

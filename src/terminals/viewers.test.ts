@@ -17,19 +17,19 @@ describe("the size of a terminal with several viewers", () => {
     expect(sizeOwner(after(desktop))?.size).toEqual(wide);
   });
 
-  test("is not changed by a driver that only comes and looks", () => {
+  test("is not changed by a driver that only attaches", () => {
     expect(sizeOwner(after(desktop, phone))?.id).toBe(1);
     expect(sizeOwner(after({ ...desktop, size: null }, { kind: "typed", id: 1 }, phone))?.id).toBe(2);
   });
 
-  test("goes to the driver who types or is resized", () => {
+  test("follows the driver who types or resizes", () => {
     expect(sizeOwner(after(desktop, phone, { kind: "typed", id: 2 }))?.id).toBe(2);
     const resized = { cols: 41, rows: 21 };
     expect(sizeOwner(after(desktop, phone, { kind: "resized", id: 2, size: resized }))?.size).toEqual(resized);
     expect(sizeOwner(after(desktop, phone, { kind: "typed", id: 2 }, { kind: "typed", id: 1 }))?.id).toBe(1);
   });
 
-  test("goes back to the one before when that one leaves", () => {
+  test("returns to the previous driver's when that one leaves", () => {
     const third = { kind: "came", id: 3, mode: "drive", size: { cols: 90, rows: 30 } } as const;
     const typed = [1, 3, 2].map((id) => ({ kind: "typed", id }) as const);
     const all = [desktop, phone, third, ...typed];
@@ -47,7 +47,7 @@ describe("the size of a terminal with several viewers", () => {
     expect(sizeOwner(after(desktop, ...events))?.id).toBe(1);
   });
 
-  test("belongs to a driver that is there, whatever happens", () => {
+  test("is always that of a connected driver", () => {
     const event: fc.Arbitrary<ViewerEvent> = fc.oneof(
       fc.record({
         kind: fc.constant("came" as const),
