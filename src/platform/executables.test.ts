@@ -21,7 +21,7 @@ test("the first folder of PATH that has the program wins", async () => {
   );
 });
 
-test("folders, files without the right to run, and broken links are passed over", async () => {
+test("folders, files without execute permission, and broken links are skipped", async () => {
   const root = await makeTempFolder();
   await mkdir(join(root, "a", "agent"), { recursive: true });
   await makeProgram(join(root, "b"), "agent", 0o644);

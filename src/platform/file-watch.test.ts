@@ -139,7 +139,7 @@ describe("a watched file", () => {
     expect(changes.calls()).toBe(0);
   });
 
-  test("is found by the poll alone when the kernel reports nothing", async () => {
+  test("is found by polling when the kernel reports nothing", async () => {
     let polls: (() => void)[] = [];
     const clock: Clock = {
       ...systemClock,

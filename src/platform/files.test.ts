@@ -16,7 +16,7 @@ test("a file is replaced as a whole and readable by its owner alone, whatever it
   expect(await readdir(folder)).toEqual(["file"]);
 });
 
-test("readers at any time see a whole file", async () => {
+test("readers always see a whole file", async () => {
   const path = join(await makeTempFolder(), "file");
   const texts = ["a".repeat(300_000), "b".repeat(300_000)];
   await writeFileAtomic(path, texts[0] ?? "");
@@ -37,7 +37,7 @@ test("a failed write leaves nothing behind", async () => {
   expect(await readdir(folder)).toEqual(["taken"]);
 });
 
-test("a draft changes nothing until it is committed, and goes when it is discarded", async () => {
+test("a draft changes nothing until it is committed, and is removed when it is discarded", async () => {
   const folder = await makeTempFolder();
   const path = join(folder, "file");
   const draft = await draftFile(path, "text");

@@ -3,7 +3,7 @@ import { findExecutable } from "./executables.ts";
 import type { EnvironmentMarker } from "./processes.ts";
 import { runForOutput } from "./run-command.ts";
 
-/** The repository, work tree and index of a git command. The caller knows all of them: git looks for nothing. */
+/** The repository, work tree and index of a git command. The caller sets all of them: git searches for nothing. */
 export interface GitPlace {
   readonly gitDir: string;
   /** For a linked worktree: the repository's git dir, whatever the worktree's files claim. */

@@ -13,7 +13,7 @@ import {
 
 const get = { method: "GET" } as const;
 
-/** @param names what the name service says */
+/** @param names the answers of the name service */
 function guarded(allowed: readonly string[], names: Readonly<Record<string, readonly string[]>> = {}) {
   const asked: string[] = [];
   const resolve = async (host: string): Promise<readonly ResolvedAddress[]> => {
@@ -35,7 +35,7 @@ async function listen(onRequest: RequestListener): Promise<number> {
   return address === null || typeof address === "string" ? 0 : address.port;
 }
 
-describe("what is not on the public internet is refused", () => {
+describe("addresses outside the public internet are refused", () => {
   test.for([
     ["this machine", "https://127.0.0.1/"],
     ["this machine, in one number", "https://2130706433/"],
@@ -66,37 +66,37 @@ describe("what is not on the public internet is refused", () => {
     expect(asked, "an address is not looked up").toEqual([]);
   });
 
-  test("a name that leads there, also with a dot at its end, and one that leads nowhere", async () => {
+  test("a name that resolves to one, also with a trailing dot, and one that does not resolve", async () => {
     const { fetch } = guarded([], { "inside.example": ["10.0.0.1"] });
     await expect(fetch("https://inside.example/", get)).rejects.toMatchObject({ code: "address_refused" });
     await expect(fetch("https://inside.example./", get)).rejects.toMatchObject({ code: "address_refused" });
     await expect(fetch("https://nowhere.example/", get)).rejects.toMatchObject({ code: "address_refused" });
   });
 
-  test("a name that leads both inside and outside", async () => {
+  test("a name with both a private and a public address", async () => {
     const { fetch } = guarded([], { "both.example": ["93.184.216.34", "127.0.0.1"] });
     await expect(fetch("https://both.example/", get)).rejects.toMatchObject({ code: "address_refused" });
   });
 
-  test("though its neighbours are not", () => {
+  test("but their public neighbours are not", () => {
     const addresses = ["8.8.8.8", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1", "2606:4700::1111"];
     expect(addresses.filter((address) => !isPublicAddress(address))).toEqual([]);
   });
 });
 
-test("other protocols, credentials and what is no URL are refused", async () => {
+test("other protocols, credentials and invalid URLs are refused", async () => {
   const { fetch } = guarded(["127.0.0.1"]);
   for (const url of ["ftp://127.0.0.1/", "file:///etc/passwd", "http://me:secret@127.0.0.1/", "hello"]) {
     await expect(fetch(url, get)).rejects.toMatchObject({ code: "url_refused" });
   }
 });
 
-test("http is refused where it is not allowed, though the address is public", async () => {
+test("http is refused unless allowed, even to a public address", async () => {
   const { fetch } = guarded([], { "out.example": ["93.184.216.34"] });
   await expect(fetch("http://out.example/", get)).rejects.toMatchObject({ code: "url_refused" });
 });
 
-test("what is allowed is fetched: by address, by network and by name", async () => {
+test("allowed hosts are fetched: by address, network and name", async () => {
   const port = await listen((request, response) => {
     response.setHeader("x-seen", `${request.headers.host} ${request.method}`);
     request.pipe(response);
@@ -111,7 +111,7 @@ test("what is allowed is fetched: by address, by network and by name", async () 
   }
 });
 
-test("a name is looked up once and that address is used: it cannot lead elsewhere a moment later", async () => {
+test("a name is resolved once and that address is used, so it cannot change later", async () => {
   const port = await listen((_request, response) => response.end("the one that was checked"));
   let looks = 0;
   const fetch = createGuardedFetch({
@@ -136,7 +136,7 @@ test("a redirect is refused and not followed", async () => {
   expect(requests).toBe(1);
 });
 
-test("an answer that is too large is cut off, also one that never ends", async () => {
+test("a response that is too large or endless is cut off", async () => {
   const port = await listen((_request, response) => {
     const more = (): void => {
       while (response.write("x".repeat(10_000)));
@@ -149,13 +149,13 @@ test("an answer that is too large is cut off, also one that never ends", async (
   });
 });
 
-test("an answer of 64 KB is taken whole", async () => {
+test("a response of 64 KB is read whole", async () => {
   const port = await listen((_request, response) => response.end("x".repeat(64 * 1024)));
   const { body } = await guarded(["127.0.0.1"]).fetch(`http://127.0.0.1:${port}/`, get);
   expect(body).toHaveLength(64 * 1024);
 });
 
-describe("five seconds are for everything", () => {
+describe("the whole request may take five seconds", () => {
   async function expectTimeout(url: string, resolve?: () => Promise<never>): Promise<void> {
     const clock = createFakeClock();
     const allowed = createAddressList(["127.0.0.1"]);
@@ -170,12 +170,12 @@ describe("five seconds are for everything", () => {
   test("a name service that does not answer", () =>
     expectTimeout("http://slow.example/", () => new Promise(() => undefined)));
 
-  test("a server that takes the connection and says nothing", async () => {
+  test("a server that accepts the connection and sends nothing", async () => {
     const port = await listen(() => undefined);
     await expectTimeout(`http://127.0.0.1:${port}/`);
   });
 
-  test("a server that says a byte now and then (slow loris)", async () => {
+  test("a server that sends a byte now and then (slow loris)", async () => {
     const sockets = new Set<Socket>();
     const server = createTcpServer((socket) => {
       sockets.add(socket);
@@ -194,7 +194,7 @@ describe("five seconds are for everything", () => {
   });
 });
 
-test("a caller's signal ends it, and a connection that fails says why", async () => {
+test("the caller's signal aborts it, and a failed connection is reported with the reason", async () => {
   const port = await listen(() => undefined);
   const { fetch } = guarded(["127.0.0.1"]);
   const stopping = new AbortController();
@@ -207,7 +207,7 @@ test("a caller's signal ends it, and a connection that fails says why", async ()
   });
 });
 
-test("hosts, addresses and networks may be allowed, and nothing else", () => {
+test("only hosts, addresses and networks can be allowed", () => {
   const good = ["localhost", "hooks.internal", "10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"];
   const bad = ["", "10.0.0.0/33", "10.0.0.0/8/8", "host/8", "http://x", "fd00::/129", "a b", "10.0.0.0/x"];
   expect(good.filter((entry) => !isAddressEntry(entry))).toEqual([]);

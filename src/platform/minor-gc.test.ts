@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createMinorGc } from "./minor-gc.ts";
 
-test("buffers that passed through do not pile up", async () => {
+test("used buffers do not accumulate", async () => {
   const memory = createMinorGc();
   const before = process.memoryUsage().arrayBuffers;
   let most = 0;

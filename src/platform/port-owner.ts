@@ -52,7 +52,7 @@ async function lsofOwner(port: number, pathVariable: string): Promise<PortOwner 
   return Number.isInteger(pid) ? { pid, name: /^c(.+)$/m.exec(stdout)?.[1] ?? "a program" } : null;
 }
 
-/** Null for a process that ended meanwhile, or is another user's. */
+/** Null for a process that has ended, or is another user's. */
 function unlessGone<T>(read: () => T): T | null {
   try {
     return read();

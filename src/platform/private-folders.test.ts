@@ -69,7 +69,7 @@ describe("the state folder", () => {
 });
 
 describe("the folder of the sockets", () => {
-  test("is made, is there the next time, and is closed to others", async () => {
+  test("is created, reused the next time, and closed to other users", async () => {
     await makeRunFolder(path);
     await makeRunFolder(path);
     expect(await modeOf(path)).toBe("700");
@@ -90,7 +90,7 @@ describe("the folder of the sockets", () => {
     expect(await errorCode(makeRunFolder(path))).toBe("run_dir_unsafe");
   });
 
-  test("is refused when it is a file or a link, wherever that leads", async () => {
+  test("is refused when it is a file or a symbolic link, whatever its target", async () => {
     await writeFile(path, "");
     expect(await errorCode(makeRunFolder(path))).toBe("run_dir_unsafe");
     await symlink(".", `${path}-link`);

@@ -89,7 +89,7 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Also for a broken link, below which nothing can be created. */
+/** Also for a broken link: nothing can be created below it. */
 async function isThere(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,

@@ -86,7 +86,7 @@ test("ending a group sends SIGTERM first and does not kill processes that exit",
   expect((await exited)[0]).toBe(7);
 });
 
-test("ending a group kills what does not listen, after the grace", async () => {
+test("ending a group kills processes that ignore SIGTERM, after the grace period", async () => {
   const { child, pid } = await start(stubborn);
   const exited = once(child, "exit");
   const startedAt = Date.now();
@@ -95,7 +95,7 @@ test("ending a group kills what does not listen, after the grace", async () => {
   expect(Date.now() - startedAt).toBeGreaterThanOrEqual(300);
 });
 
-test("ending a group ends grandchildren in groups of their own", async () => {
+test("ending a group ends grandchildren in separate groups", async () => {
   const inner = JSON.stringify(stubborn);
   const { pid, line } = await start(`
     const child = require("node:child_process").spawn(process.execPath, ["-e", ${inner}], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
@@ -151,7 +151,7 @@ linuxOnly("a process that is irrelevant is left out of each reading, and a new o
   expect(await pids()).not.toContain(second.pid);
 });
 
-test("a process that took over the pid of a dead one is left alone", async () => {
+test("a process that reuses the pid of a dead one is left alone", async () => {
   const { pid } = await start(ready);
   const startTime = startTimeOf(pid);
   await endGroups([{ leader: { pid, startTime: `${startTime}0` } }], { graceMs: 50, clock: systemClock });
@@ -168,7 +168,7 @@ test("a stopped process can exit before it is killed", async () => {
   expect((await exited)[0]).toBe(7);
 });
 
-test("a child that could not be spawned is sent nothing, nor is our own group in its place", async () => {
+test("no signal is sent for a child that could not be spawned, nor to our own group", async () => {
   const { pid } = spawn("/nonexistent/program").on("error", () => undefined);
   expect(pid).toBeUndefined();
   const sent: unknown[] = [];
@@ -177,7 +177,7 @@ test("a child that could not be spawned is sent nothing, nor is our own group in
   expect([signalChild(child, "SIGCONT"), signalChildGroup(child, "SIGCONT"), ...sent]).toEqual([false, false]);
 });
 
-test("a child, and a child's group, are sent a signal while they are there", async () => {
+test("a living child and its group receive a signal", async () => {
   for (const send of [signalChild, signalChildGroup]) {
     const { child } = await start(ready);
     const exited = once(child, "exit");
@@ -193,7 +193,7 @@ test("no signal is sent to our own group, all processes or the first process", (
 });
 
 linuxOnly(
-  "waiting for an end costs a few readings of all processes a second, and holds up nothing else for a whole one",
+  "waiting for an exit reads the process table only a few times a second, and never blocks for a second",
   async () => {
     const crowd = spawn("/bin/sh", ["-c", "for i in $(seq 400); do sleep 300 & done; echo ready; wait"], {
       detached: true,
@@ -210,7 +210,7 @@ linuxOnly(
     await endGroup({ leader: { pid, startTime: startTimeOf(pid) } }, { graceMs: 1_000, clock: systemClock });
     delay.disable();
     const { user, system } = process.cpuUsage(before);
-    // One scan each 20 ms would be 50 of them.
+    // A scan every 20 ms would be 50 of them.
     expect((user + system) / 1_000).toBeLessThan(20 * scanMs);
     expect(delay.percentile(98) / 1e6).toBeLessThan(scanMs / 2);
   },

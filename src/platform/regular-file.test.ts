@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { openRegularFile, readSmallFile, readSmallFileSync } from "./regular-file.ts";
 
-test("a small file is read whole, and of a larger one it is said", async () => {
+test("a small file is read whole, and a larger one is reported as too large", async () => {
   const folder = await makeTempFolder();
   const path = join(folder, "file");
   for (const sizeBytes of [0, 1, 99, 100]) {
@@ -38,7 +38,7 @@ test("pipes, devices, folders and links to them are not files, and never block",
   }
 });
 
-test("a link is followed unless it shall not be", async () => {
+test("a symbolic link is followed unless that is disabled", async () => {
   const folder = await makeTempFolder();
   await writeFile(join(folder, "file"), "text");
   await symlink("file", join(folder, "link"));

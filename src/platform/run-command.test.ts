@@ -4,7 +4,7 @@ import { runCommand } from "./run-command.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 
-test("a command's output and exit code come back, and it sees the given environment alone", async () => {
+test("a command's output and exit code are returned, and it gets only the given environment", async () => {
   const result = await runCommand(["/bin/sh", "-c", "echo out; echo err >&2; echo [$HOME] $GIVEN; exit 3"], {
     env: { ...env, GIVEN: "given" },
     timeoutMs: 5_000,
@@ -12,11 +12,11 @@ test("a command's output and exit code come back, and it sees the given environm
   expect(result).toEqual({ exitCode: 3, stdout: "out\n[] given\n", stderr: "err\n" });
 });
 
-test("a program that is not there ends without an exit code", async () => {
+test("a missing program has no exit code", async () => {
   expect((await runCommand(["/nowhere/program"], { env, timeoutMs: 5_000 })).exitCode).toBeNull();
 });
 
-test("a command that takes too long is killed with all that it started", async () => {
+test("a command that takes too long is killed with all its children", async () => {
   const startedAt = Date.now();
   const result = await runCommand(["/bin/sh", "-c", "sleep 60 & echo $!; wait"], { env, timeoutMs: 300 });
   expect(Date.now() - startedAt).toBeLessThan(10_000);
@@ -26,7 +26,7 @@ test("a command that takes too long is killed with all that it started", async (
   await expect.poll(() => isAlive(child, startTimeOf(child))).toBe(false);
 });
 
-test("output beyond the bound is cut and the command killed", async () => {
+test("output beyond the limit is truncated and the command killed", async () => {
   const result = await runCommand(["/bin/sh", "-c", "while :; do echo 0123456789; done"], {
     env,
     timeoutMs: 20_000,

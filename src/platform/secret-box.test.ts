@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { createSecretBox, loadSecretKey } from "./secret-box.ts";
 
-test("what was sealed opens with the same key, for the same purpose, unchanged, and not otherwise", () => {
+test("sealed data opens only unchanged, with the same key and for the same purpose", () => {
   const box = createSecretBox(randomBytes(32));
   const sealed = box.seal("whsec_äöü", "webhook");
   expect(box.open(sealed, "webhook")).toBe("whsec_äöü");
@@ -23,7 +23,7 @@ test("what was sealed opens with the same key, for the same purpose, unchanged, 
   }
 });
 
-test("what a short secret is known by says nothing without the key, and is another for another purpose", () => {
+test("the fingerprint of a short secret reveals nothing without the key, and differs by purpose", () => {
   const key = randomBytes(32);
   const digest = createSecretBox(key).digest("BCDF-GHJK", "user code");
   expect(createSecretBox(key).digest("BCDF-GHJK", "user code")).toBe(digest);
@@ -40,7 +40,7 @@ test("the key is created once, also by simultaneous callers, and only its owner 
   expect(await readdir(folder)).toEqual(["key"]);
 });
 
-test("a file that is no key is no reason to make another", async () => {
+test("an invalid key file is an error and is not replaced", async () => {
   const path = join(await makeTempFolder(), "broken");
   await writeFile(path, "short");
   await expect(loadSecretKey(path)).rejects.toMatchObject({ code: "store_unavailable" });
