@@ -10,7 +10,7 @@ import {
 describe("a compressed rollout", () => {
   const message = (text: string): string => codexEvent({ type: "user_message", message: text });
 
-  test("that unpacks to more than a gigabyte is read up to there, and says that something is missing", async () => {
+  test("that unpacks to more than a gigabyte is read up to there, and marked as incomplete", async () => {
     function* bomb(): Generator<string> {
       const filler = jsonLine({ type: "world_state", payload: "x".repeat(megabyte) });
       yield message("first");
@@ -24,7 +24,7 @@ describe("a compressed rollout", () => {
     expect(cost.tookMs).toBeLessThan(60_000);
   });
 
-  test("of 200 MB is read like a plain one, its last turns and all of them", async () => {
+  test("of 200 MB is read like a plain one, its last turns and the whole", async () => {
     function* rollout(): Generator<string> {
       for (let turn = 0; turn < 200; turn++) {
         yield message(`prompt ${turn}`);

@@ -35,7 +35,7 @@ function* oneLineAndALongTurn(): Generator<string | Buffer> {
   yield says({ type: "text", text: "last words" }, "end_turn");
 }
 
-test("300 MB with a line of 200 MB and a last turn of 100 MB cost little memory, and what was cut says so", async () => {
+test("300 MB with a line of 200 MB and a last turn of 100 MB use little memory, and truncated parts are marked", async () => {
   const { summary, turns, ...cost } = await read(await write(oneLineAndALongTurn()), "claude");
   expect(summary).toMatchObject({ turnCount: 4, skippedLines: 1, lastTurn: { kind: "ended" } });
   expect(turns.map(({ text }) => text)).toEqual(["first prompt", "first answer", "second prompt", "last words"]);
@@ -57,7 +57,7 @@ function* longAnswers(turnCount: number): Generator<string> {
   }
 }
 
-test("a hundred turns of megabytes are an answer of bounded size: the newest whole, older ones by their beginnings", async () => {
+test("a hundred turns of megabytes give a bounded answer: the newest whole, older ones truncated", async () => {
   const { turns, summary, ...cost } = await read(await write(longAnswers(60)), "claude");
   expect(summary.turnCount).toBe(120);
   expect(turns.map(({ index }) => index)).toEqual(Array.from({ length: 100 }, (_, n) => n + 20));
@@ -80,7 +80,7 @@ describe("a turn of Codex that reports every call twice", () => {
     }
   }
 
-  test("is cut like any other", async () => {
+  test("is truncated like any other", async () => {
     const { turns, answerMb } = await read(await write(twice()), "codex");
     expect(turns[1]?.blocks).toHaveLength(2_000);
     expect(answerMb).toBeLessThan(12);

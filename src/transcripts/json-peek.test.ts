@@ -54,7 +54,7 @@ describe("peeking into a line of JSON", () => {
     }
   });
 
-  test("never throws or runs on for bytes that are no JSON", () => {
+  test("never throws or runs on for bytes that are not JSON", () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),

@@ -31,7 +31,7 @@ describe("the state of the last turn while a file grows line by line", () => {
       "0:none 1:open 2:open 2:ended 3:open 4:open 4:ended 5:open 6:ended 7:open 8:open 8:ended 9:open 10:ended",
     "codex-0.169.0-interruptions":
       "0:none 1:open 1:aborted 1:open 2:open 2:failed 2:open 3:open 4:open 4:aborted 4:open 5:open 6:open 7:open 7:ended 7:open 8:open 9:open 9:ended",
-    // A command whose end is told of after the end of the turn.
+    // A command whose end is reported after the end of the turn.
     "codex-0.169.0-steered": "0:none 1:open 2:open 3:open 4:open 4:ended",
     "codex-0.137.0-failed": "0:none 1:open 1:failed 1:open 2:open 3:open 3:ended",
     "codex-0.47.0-tools": "0:none 1:open 2:open 2:ended",
@@ -57,12 +57,12 @@ describe("the state of the last turn while a file grows line by line", () => {
     ["codex-0.169.0-interruptions", "codex", [3]],
     ["codex-0.169.0-review", "codex", []],
     ["gemini-0.61.0-interruptions", "gemini", [5, 7]],
-  ] as const)("%s: the turns that the user stopped say so", async (name, format, interrupted) => {
+  ] as const)("%s: turns that the user stopped are marked as interrupted", async (name, format, interrupted) => {
     const read = await transcripts.read(fixture(name), format, { limit: 100 });
     expect(read?.turns.flatMap((turn) => (turn.interrupted === true ? [turn.index] : []))).toEqual(interrupted);
   });
 
-  test("a failure says what the API said", async () => {
+  test("a failure has the API's message", async () => {
     const upTo = (text: string, mark: string): string => text.slice(0, text.indexOf("\n", text.indexOf(mark)) + 1);
     const codex = await readFile(fixture("codex-0.169.0-interruptions"), "utf8");
     await writeFile(path, upTo(codex, '"codex_error_info"'));

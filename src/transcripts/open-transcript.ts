@@ -218,7 +218,7 @@ export function createOpenTranscript(
   };
 }
 
-/** Later lines say whether a turn was interrupted, so the cached turn does not. */
+/** Whether a turn was interrupted is in later lines, so the cached turn does not have it. */
 function asItEnded(turn: Turn, mark: TurnMark | undefined): Turn {
   return mark?.interrupted === true ? { ...turn, interrupted: true } : turn;
 }

@@ -77,7 +77,7 @@ describe("a line of Claude Code", () => {
     expect((await read("claude")).told).toEqual(["user: hi", "assistant: hello | It is done. | Still here."]);
   });
 
-  test("that another part of the agent wrote as the user is no turn, whatever it says", async () => {
+  test("that another part of the agent wrote as the user is no turn, whatever its text", async () => {
     await append(
       user("hi"),
       assistant(text("hello")),
@@ -121,7 +121,7 @@ describe("a line of Claude Code", () => {
     expect((await read("claude")).told).toEqual(["user: look [Image #1]", "user: [image]"]);
   });
 
-  test("with a tool result behind a text is a result, no prompt", async () => {
+  test("with a tool result after a text is a result, not a prompt", async () => {
     await append(user("hi"), assistant({ type: "tool_use", id: "t", name: "Bash", input: {} }, "tool_use"));
     await append(
       user([text("note"), { type: "tool_result", tool_use_id: "t", content: [text("out"), { type: "image" }] }]),
@@ -135,7 +135,7 @@ describe("a line of Claude Code", () => {
     expect((await read("claude")).told).toEqual(["user: hi", "assistant: hello"]);
   });
 
-  test("of a message continues after its thinking, and the turn's end line ends it", async () => {
+  test("of a message continues after its thinking, until the line that ends the turn", async () => {
     await append(user("hi"), assistant({ type: "thinking", thinking: "hm" }));
     expect((await read("claude")).state).toBe("open");
     await append({ parentUuid: null, isSidechain: false, type: "system", subtype: "turn_duration", durationMs: 1 });
@@ -200,7 +200,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(['assistant: f ok "late"', "user: hi"]);
   });
 
-  test("that follows from a newer version in the same file counts nothing twice", async () => {
+  test("from a newer version in the same file counts nothing twice", async () => {
     const item = (value: object): object => event({ type: "item_completed", thread_id: "thread", item: value });
     await append(
       meta({}),
@@ -216,7 +216,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toHaveLength(5);
   });
 
-  test("that answers in an older form first gives way to the newer form of the same answer", async () => {
+  test("that answers in an older form is replaced by the newer form of the same answer", async () => {
     await append(
       event({ type: "user_message", message: "hi" }),
       response({ type: "function_call", call_id: "c", name: "f", arguments: "{}" }),
@@ -228,7 +228,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(["user: hi", "assistant: f open | hello"]);
   });
 
-  test("of another thread is no turn and no part of one", async () => {
+  test("of another thread is not part of any turn", async () => {
     const item = (thread: string, text: string): object =>
       event({
         type: "item_completed",
@@ -250,7 +250,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(["assistant: mine"]);
   });
 
-  test("with the summary of a compaction is no answer to the prompt before it", async () => {
+  test("with the summary of a compaction does not answer the prompt before it", async () => {
     await append(meta({ history_mode: "legacy" }), event({ type: "user_message", message: "hi" }));
     await append(event({ type: "task_complete", error: { message: "busy" } }), message("assistant", "summary"));
     expect(await read("codex")).toMatchObject({ told: ["user: hi"], state: "failed" });
@@ -261,7 +261,7 @@ describe("a line of Codex", () => {
     expect((await transcripts.summary(path, "codex"))?.agentSessionId).toBe("fork");
   });
 
-  test("of an injected kind is no prompt, and an editor's context is taken off", async () => {
+  test("of an injected kind is no prompt, and an editor's context is removed", async () => {
     await append(event({ type: "user_message", kind: "environment_context", message: "<environment_context/>" }));
     await append(
       event({
@@ -273,7 +273,7 @@ describe("a line of Codex", () => {
     expect((await read("codex")).told).toEqual(["user: fix it", "user: [image]"]);
   });
 
-  test("of an MCP call that failed, a patch that was declined and a web search shows so", async () => {
+  test("shows a failed MCP call, a declined patch and a web search", async () => {
     const item = (value: object): object => event({ type: "item_completed", item: value });
     await append(event({ type: "user_message", message: "hi" }));
     await append(

@@ -17,7 +17,7 @@ describe.each(["claude", "codex", "gemini"] as const)("a transcript of %s", (for
   });
 });
 
-test("a file of the other agent is read without a throw", async () => {
+test("a file of the other agent is read without an exception", async () => {
   for (const { bytes, format } of fixtures) {
     const read = await readOnce(bytes, format === "claude" ? "codex" : "claude");
     expect(read.summary.skippedLines).toBe(0);

@@ -84,7 +84,7 @@ describe("which turns are returned", () => {
     expect(await told({ before: 99, limit: 1 })).toEqual(["assistant: a3"]);
   });
 
-  test("with the index that they keep", async () => {
+  test("keep their index", async () => {
     const before = await transcripts.read(path, "claude", { limit: 2 });
     await appendFile(path, prompt("p4"));
     const after = await transcripts.read(path, "claude", { limit: 3 });
@@ -104,7 +104,7 @@ describe("a transcript that grows", () => {
     expect((await transcripts.summary(path, "claude"))?.lastTurn).toEqual({ kind: "ended" });
   });
 
-  test("waits with a line until its newline is there", async () => {
+  test("holds a line back until its newline is written", async () => {
     await writeFile(path, prompt("one"));
     const next = prompt("two 😀");
     for (const byte of Buffer.from(next.slice(0, -1))) await appendFile(path, Buffer.of(byte));
@@ -126,7 +126,7 @@ describe("a transcript that grows", () => {
     expect(await told()).toEqual(["user: third", "user: again", "assistant: and longer than before"]);
   });
 
-  test("shows what was written before the call, however many read at once", async () => {
+  test("shows everything written before the call, with many concurrent readers", async () => {
     await writeFile(path, "");
     for (let n = 0; n < 20; n++) {
       const early = transcripts.summary(path, "claude");
@@ -137,7 +137,7 @@ describe("a transcript that grows", () => {
     }
   });
 
-  test("keeps its indexes when its index was dropped to make room", async () => {
+  test("keeps its turn numbers when its index was dropped to free memory", async () => {
     transcripts = open(1);
     await writeFile(path, prompt("one") + say("1"));
     const before = await transcripts.read(path, "claude", { limit: 10 });
@@ -147,8 +147,8 @@ describe("a transcript that grows", () => {
   });
 });
 
-describe("a file that is no clean transcript", () => {
-  test("that is not there, is a folder or a pipe gives null", async () => {
+describe("a damaged transcript", () => {
+  test("that is missing, a folder or a pipe gives null", async () => {
     expect(await transcripts.read(path, "claude", { limit: 1 })).toBeNull();
     expect(await transcripts.summary(`${path}/below`, "codex")).toBeNull();
     await mkdir(path);
@@ -188,7 +188,7 @@ describe("a file that is no clean transcript", () => {
     expect(await skipped()).toBe(8);
   });
 
-  test("with a line over 32 MB skips it and reads on, also when the line comes in parts", async () => {
+  test("with a line over 32 MB skips it and continues, also when the line arrives in parts", async () => {
     await writeFile(path, prompt("one"));
     const part = "x".repeat(8 * 1024 * 1024);
     await appendFile(path, `{"type":"user","message":{"role":"user","content":"`);
@@ -205,7 +205,7 @@ describe("a file that is no clean transcript", () => {
     expect(await skipped()).toBe(1);
   });
 
-  test("with a line of 20 MB still reads it", async () => {
+  test("with a line of 20 MB is still read", async () => {
     await writeFile(path, prompt("one") + call("c") + result("c", "y".repeat(20 * 1024 * 1024)) + say("ok"));
     const read = await transcripts.read(path, "claude", { limit: 10 });
     expect(read?.turns[1]?.blocks).toMatchObject([

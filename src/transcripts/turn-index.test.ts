@@ -40,7 +40,7 @@ function outcome({ turnsBefore, marks, facts }: TurnIndexer): unknown {
   return { turns: turnsBefore + marks.length, last: marks.at(-1), facts };
 }
 
-test.each(readdirSync(folder))("an indexer goes on where another one stood, at any line of %s", (file) => {
+test.each(readdirSync(folder))("an indexer resumes from another one's state, at any line of %s", (file) => {
   const reader = readers.find(([format]) => file.startsWith(format))?.[1] ?? codexFormat;
   const lines = linesOf(file);
   const whole = outcome(read(reader.createIndexer(), lines));

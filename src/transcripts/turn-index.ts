@@ -16,7 +16,7 @@ export const markSchema = z.object({
   start: z.int(),
   /** Bytes of its first line, without the newline. */
   firstLineBytes: z.int(),
-  /** What was known when an assistant turn started and its own lines do not say. */
+  /** The state at the start of an assistant turn that its own lines do not contain. */
   before: z
     .object({
       agentSessionId: textSchema,

@@ -33,7 +33,7 @@ const ofClaude = (...data: readonly string[]): readonly unknown[] => [
       role: "user",
       content: [
         { type: "text", text: "Look at this" },
-        // What a transcript says of the type is not believed.
+        // The type in a transcript is not trusted.
         ...data.map((one) => ({ type: "image", source: { type: "base64", media_type: "image/svg+xml", data: one } })),
       ],
     },
@@ -55,7 +55,7 @@ test("images are included only on request", async () => {
   expect(await promptOf("claude", ofClaude(png), false)).not.toHaveProperty("images");
 });
 
-test("pictures in a prompt of Codex and of Gemini CLI are read too", async () => {
+test("images in prompts of Codex and Gemini CLI are read too", async () => {
   const image = [{ mediaType: "image/png", data: png }];
   const codex = { type: "user_message", message: "Look", images: [`data:image/png;base64,${png}`, "/home/a.png"] };
   expect((await promptOf("codex", [{ type: "event_msg", payload: codex }]))?.images).toEqual(image);
@@ -73,7 +73,7 @@ test("pictures in a prompt of Codex and of Gemini CLI are read too", async () =>
   expect((await promptOf("gemini", gemini))?.images).toEqual(image);
 });
 
-test("a picture that is too large, or no base64, is named and not given; more of them than anyone looks at are left out", async () => {
+test("an image that is too large or not base64 is only named; images beyond the limit are left out", async () => {
   const huge = png + "A".repeat(2_000_000);
   const broken = `${png.slice(0, 20)}"><script>`;
   const turn = await promptOf("claude", ofClaude(huge, broken, ...Array.from({ length: 30 }, () => png)));

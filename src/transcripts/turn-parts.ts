@@ -25,7 +25,7 @@ export function cut(text: string, limit: number): string {
 
 /** A message as a title: one line without control characters, up to 200 characters. */
 export function titleFrom(text: string): string | null {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   const line = cut(text, 4 * titleCharacters)
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ")
     .trim();

@@ -21,7 +21,7 @@ async function setUp() {
   return { path, warn, transcripts };
 }
 
-/** Root may read everything, so it is nobody meanwhile. */
+/** Root can read everything, so the test runs as an unprivileged user. */
 async function asNobody(run: () => Promise<void>): Promise<void> {
   if (process.geteuid?.() !== 0) return run();
   process.seteuid?.(65_534);
