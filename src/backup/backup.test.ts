@@ -15,7 +15,7 @@ import { readArchive } from "./archive.ts";
 describeOnBothStores("a backup", (openStore) => {
   const kind = async () => (await openStore()).dialect;
 
-  test("is restored elsewhere with all rows, files and the numbers that the store hands out", async () => {
+  test("is restored elsewhere with all rows, files and sequence numbers", async () => {
     const from = await filledHome(await kind());
     await from.logs.submit(whole(from.me), { title: "naïve 🦉", content: "Decision: timeout = 30 s\nlong\u2028text" });
     const file = join(from.home, "..", "b.tar.gz");
@@ -41,7 +41,7 @@ describeOnBothStores("a backup", (openStore) => {
     expect((await readdir(to.home)).filter((name) => name.startsWith("restor"))).toEqual([]);
   });
 
-  test("that is restored over a store brings back what was lost, and nothing of what was deleted, forgotten, removed or revoked since", async () => {
+  test("that is restored over a store brings back lost data, but nothing deleted, forgotten, removed or revoked since", async () => {
     const at = await filledHome(await kind());
     const { db } = at.store;
     const owner = await db
@@ -85,7 +85,7 @@ describeOnBothStores("a backup", (openStore) => {
       .insertInto("forgotten_sessions")
       .values({ agent: "a", session_id: "s9", forgotten_at: 7, erased_at: 7 })
       .execute();
-    // By mistake, and not as a deletion does it:
+    // Lost by mistake, not through a deletion:
     await db.transaction().execute(async (trx) => {
       const tombstones = await trx.selectFrom("log_tombstones").selectAll().execute();
       await removeAllLogs({ db: trx, dialect: at.store.dialect }, { accountId: at.me, at: 1 });
@@ -129,7 +129,7 @@ describeOnBothStores("a backup", (openStore) => {
       expect(before?.schema).toMatch(/^before_restore_\d+$/);
     }
     await again.close();
-    // The restored store knows the deletions too.
+    // The restored store has the deletions too.
     const twice = await restore(at, file, { replace: true });
     expect(twice.replayed).toMatchObject({ logs: 3 });
   });
@@ -166,7 +166,7 @@ describeOnBothStores("a backup", (openStore) => {
 });
 
 describe("a backup of the embedded store", () => {
-  test("is neither written over another file nor left in pieces, and holds the key only when it may", async () => {
+  test("never overwrites a file or stays incomplete, and contains the key only when allowed", async () => {
     const from = await filledHome("sqlite");
     const file = join(from.home, "..", "b.tar.gz");
     await backUp(from, file, { withKey: false });
@@ -183,7 +183,7 @@ describe("a backup of the embedded store", () => {
     expect(await readdir(join(from.home, ".."))).toEqual(["b.tar.gz", "home"]);
   });
 
-  test("is readable by tar, and has the recordings of terminals that the store speaks of", async () => {
+  test("is readable by tar, and has the recordings of terminals that the store refers to", async () => {
     const from = await filledHome("sqlite");
     const session = {
       session_id: "s",
@@ -246,7 +246,7 @@ describe("a backup of the embedded store", () => {
     await expect(restore(from, file, { replace: true })).rejects.toMatchObject({ code: "gateway_running" });
   });
 
-  test("is not restored over a store that cannot be read, unless what was deleted since may come back", async () => {
+  test("is not restored over an unreadable store, unless data deleted since may come back", async () => {
     const from = await filledHome("sqlite");
     await from.logs.submit(whole(from.me), { title: "kept", content: "x" });
     const file = join(from.home, "..", "b.tar.gz");

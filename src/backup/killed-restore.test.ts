@@ -10,7 +10,7 @@ import { finishRestore } from "./index.ts";
 
 const program = fileURLToPath(new URL("../../test/support/killed-restore.ts", import.meta.url));
 
-test("a backup of the embedded store is restored wholly or not at all, wherever its process is killed", {
+test("a backup of the embedded store is restored completely or not at all, whenever its process is killed", {
   timeout: 60_000,
 }, async () => {
   const from = await filledHome("sqlite");
@@ -43,7 +43,7 @@ test("a backup of the embedded store is restored wholly or not at all, wherever 
   expect(seen.size).toBe(2);
 });
 
-test("a backup of PostgreSQL is restored wholly or not at all, wherever its process is killed, and once more after that", {
+test("a backup of PostgreSQL is restored completely or not at all, whenever its process is killed, and can be restored again", {
   timeout: 180_000,
 }, async () => {
   const from = await filledHome("postgres");
@@ -55,7 +55,7 @@ test("a backup of PostgreSQL is restored wholly or not at all, wherever its proc
   const now = join(from.home, "..", "now.tar.gz");
   await backUp(from, now);
 
-  /** In a home with what is there now, up to this step; all steps when it was not killed. */
+  /** In a copy of the current home, up to this step; all steps if it was not killed. */
   async function restoredUpTo(killAt: number | null) {
     const at = await newHome("postgres");
     await restore(at, now);
@@ -75,7 +75,7 @@ test("a backup of PostgreSQL is restored wholly or not at all, wherever its proc
   const steps: readonly string[] = JSON.parse(unkilled.printed);
   const commit = steps.findLastIndex((step) => step === "commit") + 1;
   expect(commit).toBeGreaterThan(20);
-  // The tables change with the commit, the key with the journal of the renames, which is one of them.
+  // The commit changes the tables; the journal of renames, itself a rename, changes the key.
   const journal = commit + 1 + steps.slice(commit).indexOf("rename");
   for (const [point, left] of [
     [Math.floor(commit / 2), "now then n"],
