@@ -51,14 +51,14 @@ async function installPrograms(...names: readonly string[]): Promise<string> {
   return folder;
 }
 
-test("a network is not listened on over http, and no terminal host is left by the attempt", async () => {
+test("serving plain http to a network is refused, and leaves no terminal host", async () => {
   const run = await postern("serve", "--host", "0.0.0.0", "--port", "0");
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toMatch(/^postern: unsafe_configuration: Listening on 0\.0\.0\.0 .*--insecure-http\.\n$/);
   await expect(access(join(home, "run"))).rejects.toThrow();
 });
 
-test("whether a gateway would be let can be asked before anything is made", async () => {
+test("whether a gateway may start can be checked before anything is created", async () => {
   expect(await postern("serve", "--check", "--port", "7180")).toEqual({
     code: 0,
     stdout: "These settings are valid. The gateway would run at http://localhost:7180.\n",
@@ -104,7 +104,7 @@ test("a state folder that cannot be created is reported on one line, with the ne
   }
 });
 
-test("a gateway that is refused because another runs has not spoken to the terminal host", async () => {
+test("a gateway refused because another one runs has not contacted the terminal host", async () => {
   const run = join(home, "run");
   await mkdir(run, { recursive: true, mode: 0o700 });
   const lock = acquireProcessLock(join(home, "gateway.lock"));
@@ -129,7 +129,7 @@ describe("an older Node", () => {
   const older = olderNode();
 
   test.skipIf(older === null)(
-    `is told in one line what is needed${older === null ? " (skipped: PATH has no Node older than 24)" : ""}`,
+    `gets one line with the required version${older === null ? " (skipped: PATH has no Node older than 24)" : ""}`,
     async () => {
       const run = await runPostern(["--version"], { env: posternEnvironment(home), node: older ?? "" });
       expect(run).toMatchObject({ code: 1, stdout: "" });
@@ -147,7 +147,7 @@ function olderNode(): string | null {
       const version = execFileSync(node, ["--version"], { encoding: "utf8", timeout: 10_000 });
       if (Number(/^v(\d+)/.exec(version)?.[1]) < 24) return node;
     } catch {
-      // No Node there.
+      // No Node in this folder.
     }
   }
   return null;
@@ -156,7 +156,7 @@ function olderNode(): string | null {
 describe("the package", () => {
   const repository = resolve(import.meta.dirname, "..");
 
-  test("runs built, with the scripts that agents run, and where source lies beside the build too", async () => {
+  test("runs from the build, with the scripts that agents run, even with the source next to it", async () => {
     const folder = join(home, "..", "node_modules", "postern");
     const bin = await installPackage(folder);
     const env = posternEnvironment(home);
@@ -193,7 +193,7 @@ test("folders are added, listed and removed without a gateway", async () => {
   });
 });
 
-test("a token is alone on standard output, and can be revoked", async () => {
+test("a token is the only standard output, and can be revoked", async () => {
   const created = await postern(
     "token",
     "create",
@@ -216,7 +216,7 @@ test("a token is alone on standard output, and can be revoked", async () => {
   expect((await postern("token", "list")).stderr).toContain("No tokens");
 });
 
-test("the whole output of a command reaches a pipe, however much it is", async () => {
+test("all output of a command reaches a pipe, whatever its size", async () => {
   await postern("token", "list");
   const { db, close } = await openDatabase({ url: null, path: join(home, "postern.db"), log: silentLog });
   const { account_id } = await db.selectFrom("accounts").select("account_id").executeTakeFirstOrThrow();
@@ -239,7 +239,7 @@ test("the whole output of a command reaches a pipe, however much it is", async (
   expect(JSON.parse(stdout)).toMatchObject({ tokens: { length: 2_000 } });
 });
 
-test("setup configures what it finds, by flags, and asks nothing", async () => {
+test("setup with flags configures the agents it finds without questions", async () => {
   const folder = await installPrograms("claude", "codex");
   const env = posternEnvironment(home, { PATH: `${folder}${delimiter}/usr/bin${delimiter}/bin` });
   const all = await runPostern(["coding", "setup", "--yes", "--default", "agent_a", "--json"], { env });
@@ -258,7 +258,7 @@ test("setup configures what it finds, by flags, and asks nothing", async () => {
   });
 });
 
-test("setup with a binary that PATH does not know configures that one", async () => {
+test("setup with a binary outside PATH configures that one", async () => {
   const folder = await installPrograms("other-codex");
   const env = posternEnvironment(home, { PATH: `/usr/bin${delimiter}/bin` });
   const argv = ["coding", "setup", "--agent", "agent_b", "--binary", join(folder, "other-codex"), "--json"];
@@ -269,7 +269,7 @@ test("setup with a binary that PATH does not know configures that one", async ()
   });
 });
 
-test("setup with no agent on the machine says what to install", async () => {
+test("setup without any agent on the machine names what to install", async () => {
   const env = posternEnvironment(home, { PATH: `/usr/bin${delimiter}/bin` });
   expect(await runPostern(["coding", "setup", "--yes"], { env })).toMatchObject({
     code: 1,
@@ -277,7 +277,7 @@ test("setup with no agent on the machine says what to install", async () => {
   });
 });
 
-test("a gateway serves until SIGTERM, and store commands are at once in effect in it", async () => {
+test("a gateway serves until SIGTERM, and applies store commands immediately", async () => {
   const env = posternEnvironment(home);
   const gateway = await servePostern(env);
   try {
@@ -305,7 +305,7 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
     expect(ended).toMatchObject({ code: 0, signal: null });
     expect(ended.stdout).toContain("postern token create");
     expect(ended.stdout).toContain("postern login-link");
-    expect(ended.stdout).not.toContain("/sign-in#"); // there was no terminal to read it
+    expect(ended.stdout).not.toContain("/sign-in#"); // standard output is not a terminal
     expect(ended.stderr).toContain("Agents keep running");
   }
   expect(await postern("coding", "agents")).toMatchObject({
@@ -315,7 +315,7 @@ test("a gateway serves until SIGTERM, and store commands are at once in effect i
   expect((await postern("login-link")).stdout).toMatch(/^http:\/\/localhost:7177\/sign-in#[\w-]{43}\n$/);
 });
 
-/** A browser, with the link of the command line, at the port that the gateway happens to have. */
+/** A browser with the link of the command line, at the gateway's actual port. */
 async function signInAndOut(origin: string): Promise<void> {
   const { stdout } = await postern("login-link");
   const [, address, link] = /^(.*)\/sign-in#([\w-]{43})\n$/.exec(stdout) ?? [];
