@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { errorOfAnswer, fieldError, messageOf } from "./api-error.ts";
 
-test("a problem is read with its code, its words and the fields that it is about", () => {
+test("a problem is parsed into its code, message and fields", () => {
   const error = errorOfAnswer(400, {
     type: "/docs/problems#invalid_request",
     title: "Invalid request",
@@ -15,12 +15,12 @@ test("a problem is read with its code, its words and the fields that it is about
   expect(fieldError(error, "prompt")).toBe(undefined);
 });
 
-test("the session of an agent that did not start is kept, so that its last screen can be seen", () => {
+test("the session of an agent that failed to start is kept, to show its last screen", () => {
   const body = { code: "agent_start_failed", detail: "It ended.", sessionId: "s1" };
   expect(errorOfAnswer(503, body).sessionId).toBe("s1");
 });
 
-test("the unsent text of a composer is kept, so that it can be asked about", () => {
+test("the unsent text of a composer is kept, to ask about it", () => {
   const body = { code: "composer_not_empty", detail: "It holds text.", draft: "half typed" };
   expect(errorOfAnswer(409, body).draft).toBe("half typed");
 });
@@ -29,7 +29,7 @@ test.each([
   ["a proxy's page", undefined],
   ["a code that this page does not know", { code: "weather", detail: "It rains." }],
   ["something else", [1, 2]],
-])("%s is an answer that cannot be read, and says its status", (_name, body) => {
+])("%s is reported as an unreadable response with its status", (_name, body) => {
   const error = errorOfAnswer(502, body);
   expect(error.code).toBe("unreadable_answer");
   expect(messageOf(error)).toContain("502");

@@ -128,7 +128,7 @@ async function bodyOf(response: Response): Promise<unknown> {
     const body: unknown = await response.json();
     return body;
   } catch {
-    return undefined; // no JSON: the caller says that it cannot be read
+    return undefined; // not JSON: the caller reports it as unreadable
   }
 }
 

@@ -15,11 +15,11 @@ test("an event has its kind, its data and its id", () => {
   ]);
 });
 
-test("an id without data is a place to go on from", () => {
+test("an id without data is a position to resume from", () => {
   expect(parse(": still here\nid: 01B\n\n")).toEqual([{ event: "message", data: "", id: "01B" }]);
 });
 
-test("comments, retry times and unknown fields are nothing", () => {
+test("comments, retry times and unknown fields are ignored", () => {
   expect(parse("retry: 1000\n\n: hello\n\nweather: fine\n\n")).toEqual([]);
 });
 
@@ -27,11 +27,11 @@ test("data of several lines is joined, and one space after the colon is not part
   expect(parse("data: a\ndata:  b\ndata:c\ndata\n\n")).toEqual([{ event: "message", data: "a\n b\nc\n", id: null }]);
 });
 
-test("an event that is not finished is not told", () => {
+test("an incomplete event is not reported", () => {
   expect(parse("data: a\n")).toEqual([]);
 });
 
-test("it does not matter where the stream is cut, nor how its lines end", () => {
+test("events are parsed however the stream is split, with any line ending", () => {
   const ending = fc.constantFrom("\n", "\r\n", "\r");
   const value = fc.string({ maxLength: 12 }).map((text) => text.replaceAll(/[\r\n\0]/g, ""));
   fc.assert(
@@ -44,14 +44,14 @@ test("it does not matter where the stream is cut, nor how its lines end", () => 
         const places = [...new Set(cuts.filter((cut) => cut < text.length))].toSorted((a, b) => a - b);
         const chunks = [0, ...places].map((from, index) => text.slice(from, places[index] ?? text.length));
         const expected = values.map((data, index) => ({ event: "message", data, id: String(index) }));
-        // A lone CR at the very end may be the half of a CRLF: the next byte tells.
+        // A lone CR at the end may be half of a CRLF: the next byte decides.
         expect(parse(...chunks, ...(end === "\r" ? [":"] : []))).toEqual(expected);
       },
     ),
   );
 });
 
-test("a line without an end is given up before it fills the memory", () => {
+test("a line without an end is dropped before it fills the memory", () => {
   const read = createEventStreamParser(() => undefined);
   expect(() => {
     for (let chunk = 0; chunk < 100; chunk += 1) read("x".repeat(50_000));

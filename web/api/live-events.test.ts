@@ -46,12 +46,12 @@ const head = {
 };
 const asks: SessionEvent = { ...head, kind: "session.activity", activity: "needs_permission", previous: "working" };
 
-describe("what an event says of a session", () => {
-  test("its activity", () => {
+describe("an event updates a session's", () => {
+  test("activity", () => {
     expect(afterEvent(session, asks)).toEqual({ ...session, activity: "needs_permission" });
   });
 
-  test("that its process is gone, and with it what it was doing", () => {
+  test("process, and its activity when the process has ended", () => {
     const exited: SessionEvent = {
       ...head,
       kind: "session.exited",
@@ -72,12 +72,12 @@ describe("what an event says of a session", () => {
     expect(afterEvent(session, { ...status, status: "running" })).toEqual(session);
   });
 
-  test("that it was closed", () => {
+  test("closed state", () => {
     expect(afterEvent(session, { ...head, kind: "session.closed" }).closedAt).toBe(head.at);
   });
 });
 
-describe("in the lists", () => {
+describe("session lists", () => {
   const other = { ...session, sessionId: "s2", sessionAliases: [] };
 
   function clientWith() {
@@ -96,7 +96,7 @@ describe("in the lists", () => {
     return { client, activities, page };
   }
 
-  test("the session is changed, and no other", () => {
+  test("only the session of the event changes", () => {
     const { client, activities } = clientWith();
     patchLists(client, asks);
     expect(activities()).toEqual([
@@ -105,13 +105,13 @@ describe("in the lists", () => {
     ]);
   });
 
-  test("a session is known by a former id too", () => {
+  test("a session is also found by a former id", () => {
     const { client, activities } = clientWith();
     patchLists(client, { ...asks, sessionId: "provisional" });
     expect(activities()[0]).toEqual(["needs_permission", "working"]);
   });
 
-  test("an event of a session that is not listed changes nothing, and other rows stay the same objects", () => {
+  test("an event of an unlisted session changes nothing, and other rows keep their identity", () => {
     const { client, activities, page } = clientWith();
     const before = page();
     patchLists(client, { ...asks, sessionId: "s3" });

@@ -59,7 +59,7 @@ function useEventsState(): EventsState {
   );
 }
 
-/** Whether the gateway is reachable. While it is not, only the note above the page says so. */
+/** Whether the gateway is reachable. While it is not, only the note above the page shows it. */
 export function useConnected(): boolean {
   const events = useEventsState();
   return useReachable() && events !== "offline";

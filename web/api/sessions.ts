@@ -40,7 +40,7 @@ const maxLive = 200;
 /** The list grows while old transcripts are indexed. */
 const indexingPollMs = 2_000;
 
-/** One page of a list of sessions, from 0. Each page has its own query, so that an event costs a long list no more than a short one. */
+/** One page of a list of sessions, from 0. Each page has its own query, so an event is as cheap for a long list as for a short one. */
 export function useSessionPage(asked: SessionsAsked, page: number, { enabled = true } = {}) {
   const { query, everywhere, filters } = asked;
   const kind = query === "" ? ["list"] : ["search", query, everywhere];

@@ -5,7 +5,7 @@ import { followSharedEvents } from "./shared-events.ts";
 
 const patience = { timeout: 15_000 };
 
-/** The pages of these tests are all looked at. */
+/** All pages of these tests are visible. */
 class Looked extends EventTarget {
   readonly visibilityState = "visible";
 }
@@ -25,7 +25,7 @@ function eventNumber(number: number): SessionEvent {
   };
 }
 
-/** A page, the stream that it opens when it has to, and what it hears. */
+/** A page, the stream that it opens as the leader, and the events that it receives. */
 function openPage() {
   const closing = new AbortController();
   const heard: string[] = [];
@@ -63,7 +63,7 @@ async function openPages() {
   return { first, second };
 }
 
-test("one page has a stream, and all hear of what comes over it", async () => {
+test("one page opens a stream, and all pages receive its events", async () => {
   const { first, second } = await openPages();
   first.stream()?.onEvent(eventNumber(1));
   first.stream()?.onReset();
@@ -74,7 +74,7 @@ test("one page has a stream, and all hear of what comes over it", async () => {
   expect(second.opened).toEqual([]);
 });
 
-test("when that page is closed, another one goes on from the last event", async () => {
+test("when that page is closed, another one resumes after the last event", async () => {
   const { first, second } = await openPages();
   first.stream()?.onEvent(eventNumber(7));
   await expect.poll(() => second.heard, patience).toEqual(["7"]);
@@ -83,14 +83,14 @@ test("when that page is closed, another one goes on from the last event", async 
   expect(second.heard).toEqual(["7"]);
 });
 
-test("a page that takes over and had no event to go on from reads everything anew", async () => {
+test("a page that takes over without a last event reloads everything", async () => {
   const { first, second } = await openPages();
   await first.close();
   await expect.poll(() => second.opened, patience).toEqual([null]);
   expect(second.heard).toEqual(["reset"]);
 });
 
-test("a page that sleeps while it has the stream is relieved by one that is looked at", async () => {
+test("a visible page takes over the stream from a suspended one", async () => {
   const asleep = Promise.withResolvers<void>();
   const robbed = navigator.locks.request("postern.events", () => asleep.promise).catch((error: unknown) => error);
   const page = openPage();

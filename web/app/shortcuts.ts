@@ -62,7 +62,7 @@ function inTerminal(target: EventTarget | null): boolean {
 /** How long a key press waits for rows to load. */
 const maxWaitMs = 15_000;
 
-/** `j` and `k` through the links of a list. At an element with `data-more`, a press waits for the rows it stands for. */
+/** `j` and `k` through the links of a list. At an element with `data-more`, a press waits for the rows that it loads. */
 export function listShortcuts(selector: string, thing: string): readonly Shortcut[] {
   const move = createMover(selector);
   return [

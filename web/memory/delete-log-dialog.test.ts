@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { previewWords } from "./delete-log-dialog.tsx";
 
-test("what goes and what stays is said in numbers; what is none is not said", () => {
+test("shows how much is deleted and kept, and leaves out zeros", () => {
   const removed = { episode: true, facts: 3, statements: 1, entities: 0 };
   expect(previewWords({ logId: "l", removed, shared: { statements: 2, entities: 1 } })).toEqual({
     goes: ["The entry with its text and its search index", "3 facts", "1 statement from no other entry"],

@@ -5,12 +5,12 @@ function marked(text: string, query: string): readonly string[] {
   return markedPieces(text, query).flatMap((piece) => (piece.marked ? [piece.text] : []));
 }
 
-test("words of the query are marked, whole but the last, without regard to case and accents", () => {
+test("query words are highlighted, ignoring case and accents; the last one also as a prefix", () => {
   expect(marked("The Timeout of the Café is 30 s", "cafe timeo")).toEqual(["Timeo", "Café"]);
   expect(marked("time and timeout", "time zone")).toEqual(["time"]);
 });
 
-test("the pieces are the text again, whatever stands in it and in the query", () => {
+test("the pieces add up to the text, whatever the text and query contain", () => {
   for (const query of ["", "<b>", "a.*", '"time out"', "漢字", "\u202e"]) {
     const text = "<b>time</b> out(.*) \u202e 漢字表 👩‍👩‍👧";
     expect(

@@ -32,7 +32,7 @@ const command = thing("Command", "npm test");
 const file = thing("File", "/code/gateway/src/a.ts");
 const titles = new Map([[session.key, "Longer\u202E timeout"]]);
 
-test("facts of an entry stand by what they are about; a command that was run stands with how it ended, and only there", () => {
+test("facts of an entry are grouped by topic; a command appears once, with its result", () => {
   const facts = [
     fact([session, "read", file]),
     fact([session, "edited", file]),
@@ -55,7 +55,7 @@ test("facts of an entry stand by what they are about; a command that was run sta
   ]);
 });
 
-test("things are called so that a line has room for them, without signs that turn it", () => {
+test("topic names fit on a line and contain no characters that change its direction", () => {
   expect(entityName(session, titles)).toBe("Longer timeout");
   expect(entityName(session)).toBe("0199e3f5");
   expect(entityName(thing("Session", "nightly"))).toBe("nightly");
@@ -66,7 +66,7 @@ test("things are called so that a line has room for them, without signs that tur
   expect([predicateLabel("depends_on"), backLabel("depends_on")]).toEqual(["Depends on", "Depends on, by"]);
 });
 
-test("the picture has what held as spans up to now and what happened as moments, in the order of their time", () => {
+test("the timeline shows states as spans up to now and events as moments, in order", () => {
   const facts = [
     fact([command, "last_exit", "0"], { validFrom: "2026-03-03T00:00:00.000Z" }),
     fact([session, "ran", command], { validFrom: "2026-03-01T00:00:00.000Z" }),
@@ -90,7 +90,7 @@ test("the picture has what held as spans up to now and what happened as moments,
   ]);
 });
 
-test("one moment alone is within the picture, and nothing makes none", () => {
+test("a single moment is inside the timeline; without facts there is no timeline", () => {
   const edited = fact([session, "edited", file]);
   const lanes = lanesOf([edited], { entityId: file.entityId, nowMs: Date.now(), titles });
   expect([lanes?.firstMs, lanes?.lastMs]).toEqual([Date.parse(edited.validFrom), Date.parse(edited.validFrom)]);

@@ -115,7 +115,7 @@ interface EntryFacts {
   readonly others: readonly { readonly type: EntityType; readonly subjects: readonly SubjectGroup[] }[];
 }
 
-/** Groups facts by topic. What a session did to a topic with facts of its own (a command, a decision) is listed only there. */
+/** Groups facts by topic. An action of a session on a topic that has facts (a command, a decision) is listed only under that topic. */
 export function factsOfEntry(facts: readonly LogFact[]): EntryFacts {
   const own = new Set(facts.flatMap(({ subject }) => (subject.type === "Session" ? [] : [subject.entityId])));
   const shown = facts.filter(

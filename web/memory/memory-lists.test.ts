@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseMemoryAsked } from "./memory-lists.tsx";
 
-test("an address asks for words and for some of the entries; what it says wrongly is left out", () => {
+test("an address contains a query and filters; invalid values are ignored", () => {
   expect(parseMemoryAsked(new URLSearchParams("q=%20time%20out%20&source=api&status=failed&sessionId=s-1"))).toEqual({
     query: "time out",
     filters: { source: "api", status: "failed", sessionId: "s-1" },

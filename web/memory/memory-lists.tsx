@@ -53,7 +53,7 @@ export function useMemoryAsked() {
 /** Delay between the last key and the search: too short to notice. */
 const typingMs = 180;
 
-/** The text in the search box: what is typed, until the query changes elsewhere (a link, Back). */
+/** The text in the search box: the user's input, until the query changes elsewhere (a link, Back). */
 function useTyped(query: string, onQuery: (query: string) => void) {
   const [typed, setTyped] = useState(query);
   /** Queries sent from here that have not come back as `query`. */

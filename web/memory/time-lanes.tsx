@@ -33,11 +33,11 @@ const margin = 0.02;
 const minuteMs = 60_000;
 
 /**
- * The facts about a thing as lanes: for what it holds one at a time the values in turn, for what others hold of it when they did, and for
- * what happened its moments.
+ * The facts about a topic as lanes: the values in turn for facts that hold one value at a time, the spans in which others referred to it,
+ * and the moments of events.
  *
- * @param entityId the thing that is looked at
- * @param nowMs where what still holds ends
+ * @param entityId the topic shown
+ * @param nowMs the end of facts that are still current
  */
 export function lanesOf(
   facts: readonly LogFact[],
@@ -105,7 +105,7 @@ const tones: Readonly<Record<LaneMark["tone"], string>> = {
   moment: "bg-accent",
 };
 
-/** Decorative: the list below says the same. */
+/** Decorative: the list below has the same content. */
 export function TimeLanes({
   lanes: { fromMs, toMs, firstMs, lastMs, lanes },
   atMs,

@@ -13,7 +13,7 @@ const entry: AuditEntry = {
   userAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0",
 };
 
-test("an entry says who did what, with the details", () => {
+test("an entry names the actor, the action and its details", () => {
   expect(auditWords({ ...entry, details: { by: "passkey" } })).toMatchObject({
     who: "owner",
     did: "signed in with a passkey",
@@ -68,7 +68,7 @@ test.each([
   expect(letInTo(host)).toBe(words);
 });
 
-test("the address of a client's metadata says whose it is", () => {
+test("a client's metadata URL identifies its host", () => {
   expect(documentHost("https://chat.example/client.json")).toBe("chat.example");
   expect(documentHost("k3J9x")).toBeNull();
   expect(documentHost("https://")).toBeNull();

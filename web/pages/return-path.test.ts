@@ -15,17 +15,17 @@ test.each([
   ["https://evil.example", "/"],
   ["javascript:alert(1)", "/"],
   ["", "/"],
-])("after the sign-in, %j leads to %s, whoever says it", (from, to) => {
+])("after the sign-in, %j leads to %s", (from, to) => {
   expect(returnPath({ search: "", state: { from } })).toBe(to);
   expect(returnPath({ search: `?${new URLSearchParams({ to: from }).toString()}`, state: null })).toBe(to);
 });
 
-test("without a place to return to, it leads to the sessions", () => {
+test("without a return path, the sign-in leads to the sessions", () => {
   expect(returnPath({ state: null })).toBe("/");
   expect(returnPath({ search: "?to=", state: {} })).toBe("/");
 });
 
-test("a page of the gateway is none of the application's", () => {
+test("a page of the gateway is not a page of the application", () => {
   expect(isServerPage(consent)).toBe(true);
   expect(isServerPage("/sessions/oauth/")).toBe(false);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { sessionStatusSchema } from "../../src/wire/coding.ts";
 import { formatAsked, parseAsked } from "./session-search.tsx";
 
-test("what an address asks for, it asks for again when it is written anew", () => {
+test("a parsed address is formatted as the same query", () => {
   const word = fc.string({ maxLength: 20 });
   const asked = fc.record({
     query: word.map((text) => text.trim()),
@@ -22,7 +22,7 @@ test("what an address asks for, it asks for again when it is written anew", () =
   );
 });
 
-test("what nobody can ask for is not asked for", () => {
+test("invalid filters are ignored", () => {
   expect(parseAsked(new URLSearchParams("status=odd&in=some"))).toEqual({
     query: "",
     everywhere: false,

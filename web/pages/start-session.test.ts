@@ -11,19 +11,19 @@ test.each([
   ["model_not_supported", "model"],
   ["prompt_not_text", "prompt"],
   ["agent_binary_missing", "agent"],
-] as const)("%s is told beside the field %s", (code, field) => {
+] as const)("%s is shown next to the field %s", (code, field) => {
   const { byField, general } = newSessionErrors(new ApiError(code, "Why.", { status: 422 }));
   expect(byField).toEqual({ [field]: "Why." });
   expect(general).toBe(null);
 });
 
-test("a body that does not fit is told beside each field that it is about", () => {
+test("an invalid body is shown next to each invalid field", () => {
   const errors = ["dir", "branch"].map((path) => ({ path, message: `Not a ${path}` }));
   const error = errorOfAnswer(400, { code: "invalid_request", detail: "No.", errors });
   expect(newSessionErrors(error).byField).toEqual({ dir: "Not a dir", branch: "Not a branch" });
 });
 
-test("what is about no field is told in general, and nothing is told of nothing", () => {
+test("an error without a field is shown above the form; without an error nothing is shown", () => {
   const error = new ApiError("too_many_sessions", "32 are live.", { status: 429 });
   expect(newSessionErrors(error)).toEqual({ byField: {}, general: error });
   expect(newSessionErrors(null)).toEqual({ byField: {}, general: null });

@@ -7,7 +7,7 @@ const shown = (output: string): readonly string[] =>
     return `${set.map(([name, value]) => (value === true ? name : `${name} ${String(value)}`)).join(",")}|${text}`;
   });
 
-test("colours and styles become pieces, until they are reset", () => {
+test("colours and styles apply until they are reset", () => {
   expect(shown("a\u001b[32mok\u001b[0m b")).toEqual(["|a", "colour 2|ok", "| b"]);
   expect(shown("\u001b[1;31mbad\u001b[22m less\u001b[m")).toEqual(["colour 1,bold|bad", "colour 1| less"]);
   expect(shown("\u001b[3;4;9;2mx\u001b[23;24;29;22my")).toEqual(["dim,italic,underline,struck|x", "|y"]);
@@ -15,7 +15,7 @@ test("colours and styles become pieces, until they are reset", () => {
   expect(shown("\u009b91mx")).toEqual(["colour 1|x"]);
 });
 
-test("colours of larger palettes are the nearest of the eight", () => {
+test("colours of larger palettes map to the nearest of the eight", () => {
   expect(shown("\u001b[38;5;196mr\u001b[38;5;46mg\u001b[38;5;21mb\u001b[38;5;244mgrey")).toEqual([
     "colour 1|r",
     "colour 2|g",
@@ -29,7 +29,7 @@ test("colours of larger palettes are the nearest of the eight", () => {
   expect(shown("\u001b[48;5;2mx")).toEqual(["background 2|x"]);
 });
 
-test("everything else that a terminal obeys is left out, and the text stays", () => {
+test("other control sequences are removed, and the text is kept", () => {
   for (const sequence of [
     "\u001b[2J",
     "\u001b[12;40H",
@@ -52,12 +52,12 @@ test("everything else that a terminal obeys is left out, and the text stays", ()
   expect(withoutAnsi("the end\u001b[")).toBe("the end");
 });
 
-test("what was written over is not shown", () => {
+test("overwritten text is not shown", () => {
   expect(withoutAnsi("10%\r50%\r100%\r\ndone\r\n")).toBe("100%\ndone\n");
   expect(withoutAnsi("N\bNA\bA")).toBe("NA");
 });
 
-test("a hostile output costs no more than its length", () => {
+test("hostile output is parsed in linear time", () => {
   const hostile = `${"\u001b[".repeat(100_000)}${"\u001b]".repeat(100_000)}${"x\r".repeat(100_000)}`;
   const startedAt = performance.now();
   expect(readAnsi(`${"\u001b[31m\u001b[32m".repeat(50_000)}x`).length).toBeLessThan(6_000);

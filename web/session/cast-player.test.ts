@@ -16,7 +16,7 @@ afterEach(() => {
   for (const player of players.splice(0)) player.close();
 });
 
-/** A player of a recording of three outputs, with the screen of a moment made of what came before. */
+/** A player of a recording of three outputs, where the screen of a moment is all output before it. */
 function playing(lines: readonly CastLine[], { breakAt = -1 } = {}) {
   const sizes: string[] = [];
   const shown = { text: "", sizes };
@@ -67,7 +67,7 @@ const recording = [
 ];
 
 describe("a playback", () => {
-  it("shows all of it in order, and shortens the hour in which nothing happened", async () => {
+  it("shows all output in order, and shortens an idle hour", async () => {
     const { player, shown, states } = playing(recording);
     player.play();
     await expect.poll(() => states.at(-1)?.kind).toBe("ended");
@@ -78,7 +78,7 @@ describe("a playback", () => {
     expect(moments).toEqual(moments.toSorted((a, b) => a - b));
   });
 
-  it("shows a moment while it is paused, and goes on from there", async () => {
+  it("shows a moment while it is paused, and continues from there", async () => {
     const { player, shown, states, opened } = playing(recording);
     player.seek(15);
     await expect.poll(() => states.at(-1)?.kind).toBe("paused");
@@ -90,14 +90,14 @@ describe("a playback", () => {
     expect(opened).toEqual([15, 15]);
   });
 
-  it("is asked for the rest when it was cut off", async () => {
+  it("requests the rest when the download was cut off", async () => {
     const { player, shown, states } = playing(recording, { breakAt: 2 });
     player.play();
     await expect.poll(() => states.at(-1)?.kind).toBe("ended");
     expect(shown.text).toBe("abc");
   });
 
-  it("fails with a word when there is none", async () => {
+  it("reports an error when there is no recording", async () => {
     const states: PlaybackState[] = [];
     const player = createCastPlayer({
       open: () => Promise.reject(new Error("Nothing is recorded.")),
@@ -116,7 +116,7 @@ describe("a playback", () => {
 });
 
 describe("an asciicast", () => {
-  it("is read line by line however the network cuts it, and what is damaged is left out", async () => {
+  it("is read line by line however the network splits it; damaged lines are skipped", async () => {
     const text =
       '{"version":2,"width":80,"height":24,"timestamp":5}\n[0.5,"o","żółć 🙂"]\nrubbish\n[1,"i","typed"]\n[2,"r","90x20"]\n';
     const bytes = new TextEncoder().encode(text);

@@ -22,7 +22,7 @@ beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
 describe("a draft", () => {
-  it("is there again, word for word, until it is empty", () => {
+  it("is restored unchanged until it is empty", () => {
     const store = storage();
     keepDraft(store, "a", "two\nlines\n");
     expect(draftOf(store, "a")).toBe("two\nlines\n");
@@ -31,7 +31,7 @@ describe("a draft", () => {
     expect(store.entries.size).toBe(0);
   });
 
-  it("is one of a few: the oldest go", () => {
+  it("is one of a limited number: the oldest are dropped", () => {
     const store = storage();
     store.setItem("another", "thing");
     for (let at = 0; at < 50; at++) {
@@ -43,7 +43,7 @@ describe("a draft", () => {
     expect(draftOf(store, "s0")).toBe("");
   });
 
-  it("that cannot be kept is not kept in part", () => {
+  it("that cannot be stored is not stored in part", () => {
     const store = storage(20);
     keepDraft(store, "a", "short");
     keepDraft(store, "a", "longer than the storage");
@@ -52,7 +52,7 @@ describe("a draft", () => {
   });
 });
 
-it("a note that is being written is kept for its account alone, until it is empty", () => {
+it("an unfinished note is kept for its own account only, until it is empty", () => {
   const kept = storage();
   const nothing = { title: "", content: "" };
   expect(noteDraftOf(kept, "ana")).toEqual(nothing);

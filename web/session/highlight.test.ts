@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { highlight } from "./highlight.ts";
 
 describe("highlighted code", () => {
-  it("is the same text, in pieces that say what they are", () => {
+  it("is the same text, in labelled pieces", () => {
     const code = 'const a = "<b>" // note\n';
     const pieces = highlight(code, "ts");
     expect(pieces?.map(({ text }) => text).join("")).toBe(code);
@@ -11,7 +11,7 @@ describe("highlighted code", () => {
     expect(pieces?.find(({ text }) => text === "// note")?.scope).toBe("comment");
   });
 
-  it("stays plain in a language that nobody knows, and when it is long", () => {
+  it("stays plain in an unknown language, and when it is long", () => {
     expect(highlight("x", "no-such-language")).toBeNull();
     expect(highlight("x".repeat(100_000), "ts")).toBeNull();
   });

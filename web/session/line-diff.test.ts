@@ -8,11 +8,11 @@ const outline = (lines: readonly DiffLine[]): readonly string[] =>
   );
 
 describe("a diff", () => {
-  it("of two texts shows what was removed and added between what stayed", () => {
+  it("of two texts shows removed and added lines between unchanged ones", () => {
     expect(outline(diffOfTexts("a\nb\nc\n", "a\nB\nB2\nc\n"))).toEqual([" a|1", "-b|2", "+B|2", "+B2|3", " c|4"]);
   });
 
-  it("of two texts holds both of them, whatever they are", () => {
+  it("of any two texts contains both of them", () => {
     const text = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 30 }).map((lines) => lines.join("\n"));
     fc.assert(
       fc.property(text, text, (before, after) => {
@@ -28,7 +28,7 @@ describe("a diff", () => {
     );
   });
 
-  it("of huge texts is made without comparing each line with each", () => {
+  it("of huge texts does not compare every pair of lines", () => {
     const many = Array.from({ length: 20_000 }, (_, at) => `${at}`).join("\n");
     expect(countOfDiff(diffOfTexts(many, many.replaceAll("1", "x"))).added).toBeGreaterThan(1_000);
   });
@@ -40,7 +40,7 @@ describe("a diff", () => {
     expect(countOfDiff(diffOfPatch(patch))).toEqual({ added: 2, removed: 1 });
   });
 
-  it("of a patch has no head between its hunks, as where a file became a link", () => {
+  it("of a patch shows no header between its hunks, for example where a file became a link", () => {
     const patch = [
       "diff --git a/x b/x",
       "deleted file mode 100644",
@@ -66,7 +66,7 @@ describe("a diff", () => {
     expect(outline(diffOfPatch(patch.replace("two\n", "two\n\n")))).toEqual(lines);
   });
 
-  it("of a patch has every line of its hunks, also those that look like heads", () => {
+  it("of a patch has every line of its hunks, including those that look like headers", () => {
     const start = fc.constantFrom(
       "diff --git a/x b/x",
       "-- a/x",
@@ -97,7 +97,7 @@ describe("a diff", () => {
     );
   });
 
-  it("of a patch whose counts are wrong hides no line", () => {
+  it("of a patch with wrong counts hides no line", () => {
     const patch = "--- a/x\n+++ b/x\n@@ -1,0 +1,0 @@\n+one\n-two\n three\n";
     expect(outline(diffOfPatch(patch)).slice(1)).toEqual(["+one|1", "-two|1", " three|2"]);
     const [file] =
@@ -105,7 +105,7 @@ describe("a diff", () => {
     expect(outline(file?.lines ?? []).slice(1)).toEqual(["--- one|1"]);
   });
 
-  it("of an apply_patch has its files", () => {
+  it("of an apply_patch lists its files", () => {
     const patch =
       "*** Begin Patch\n*** Add File: a.md\n+one\n+two\n*** Update File: b.ts\n@@ f()\n x\n-y\n+z\n*** Delete File: c\n*** End Patch\n";
     const files = filesOfApplyPatch(patch);

@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { Markdown } from "./markdown-view.tsx";
 
-/** What stands in the page, without the looks. */
+/** The elements of the page, without styling. */
 function shown(text: string): string {
   return renderToStaticMarkup(createElement(Markdown, { text })).replaceAll(/ class="[^"]*"/g, "");
 }
@@ -18,7 +18,7 @@ function tagsOf(text: string): readonly string[] {
 }
 
 describe("markdown", () => {
-  it("knows the blocks that agents write", () => {
+  it("renders the blocks that agents write", () => {
     const text = [
       "# Done",
       "Two lines",
@@ -48,21 +48,21 @@ describe("markdown", () => {
     expect(html).toContain("<hr/>");
   });
 
-  it("shows code as it is, with the name of its language, also while an agent still writes it", () => {
+  it("shows code unchanged with its language, even while an agent is still writing it", () => {
     expect(shown("```ts\nconst a = 1 < 2;\n\n```")).toContain(
       'aria-label="Code, ts" tabindex="0"><pre><code>const a = 1 &lt; 2;\n</code></pre>',
     );
     expect(shown("```sh\nls")).toContain("<pre><code>ls</code></pre>");
   });
 
-  it("reads emphasis, code and links within a line", () => {
+  it("renders emphasis, code and links within a line", () => {
     expect(shown("a **b** `c*d*` _e_ ~~f~~ snake_case_name [g](https://example.com/g)")).toBe(
       "<div><p>a <strong>b</strong> <code>c*d*</code> <em>e</em> <del>f</del> snake_case_name " +
         '<a href="https://example.com/g" target="_blank" rel="noopener noreferrer nofollow">g</a></p></div>',
     );
   });
 
-  it("makes no link of anything but http and https, and none with a password", () => {
+  it("links only http and https addresses without a password", () => {
     for (const href of [
       "javascript:alert(1)",
       "JaVaScRiPt:alert(1)",
@@ -83,11 +83,11 @@ describe("markdown", () => {
     expect(shown("see https://example.com/a_b.")).toContain('<a href="https://example.com/a_b"');
   });
 
-  it("shows a decoded address as none that it is not", () => {
+  it("never shows a decoded address as a different one", () => {
     expect(wordsOf("https://xn--80ak6aa92e.example/%E2%80%AE")).toBe("https://xn--80ak6aa92e.example/%E2%80%AE");
   });
 
-  it("leaves HTML as the text that it is, and loads no picture", () => {
+  it("shows HTML as text, and loads no image", () => {
     for (const text of [
       "<script>alert(1)</script>",
       "<img src=x onerror=alert(1)>",
@@ -105,7 +105,7 @@ describe("markdown", () => {
     }
   });
 
-  it("has only elements of its own, and links to the web, whatever is written", () => {
+  it("creates only its own elements and links to the web, whatever the text", () => {
     const parts = "* _ ` [ ]( ) http://a.b javascript: \n - | 1. # x ``` ~~ \\ < > ! <img &lt; : \t".split(" ");
     const known = /^(div|p|h[456]|pre|code|blockquote|ul|ol|li|hr|table|thead|tbody|tr|th|td|strong|em|del|a|br)$/;
     const icons = /^(span|button|svg|path|rect)$/;
@@ -118,7 +118,7 @@ describe("markdown", () => {
     );
   });
 
-  it("shows as it was written what is too long or nested too deeply, and hides nothing", () => {
+  it("shows text that is too long or nested too deeply as written", () => {
     const long = `**bold**\n\n${"word ".repeat(5_000)}\n${"next\n".repeat(3_000)}end of *it*`;
     expect(shown(long)).toMatch(/^<div><p><strong>bold<\/strong>/);
     expect(shown(long)).toContain("The rest is too long");
@@ -130,7 +130,7 @@ describe("markdown", () => {
   });
 });
 
-/** Each is made to be slow for one parser or another. */
+/** Each is slow for some parser. */
 const hostile: Readonly<Record<string, string>> = {
   "a heading of spaces": `# a${" ".repeat(2_000)}b`,
   "a table's line of spaces": `a | b\n-${" ".repeat(40_000)}x`,
@@ -170,15 +170,15 @@ const repeated = [
   "\n",
 ];
 
-/** A tenth of it, most often; a slow machine with a cold start is given the rest. */
+/** Usually a tenth of it is enough; the rest is for a slow machine with a cold start. */
 const maxSeconds = 2;
 
-describe("a text that is made to be slow", () => {
-  it.each(Object.entries(hostile))("of %s is shown at once", (_, text) => {
+describe("a text crafted to be slow", () => {
+  it.each(Object.entries(hostile))("of %s is shown quickly", (_, text) => {
     expect(secondsOf(text)).toBeLessThan(maxSeconds);
   });
 
-  it("is shown at once whatever is repeated in it, in one paragraph and in many", () => {
+  it("is shown quickly whatever it repeats, in one paragraph and in many", () => {
     const slow = repeated.flatMap((part) =>
       [`${repeat(part, 3_500)}\n\n`.repeat(9), repeat(part, 31_999)].flatMap((text) => {
         const seconds = secondsOf(text);
@@ -193,7 +193,7 @@ function repeat(part: string, length: number): string {
   return part.repeat(Math.ceil(length / part.length)).slice(0, length);
 }
 
-/** Of the processor, as the machine may be busy with other things. */
+/** Processor time, because the machine may be busy. */
 function secondsOf(text: string): number {
   const begun = process.cpuUsage();
   shown(text);

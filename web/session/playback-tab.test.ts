@@ -18,7 +18,7 @@ const timeline = timelineOf({
 const at = (text: string): number => Date.parse(text);
 
 describe("a timeline", () => {
-  it("has only the time in which something was recorded", () => {
+  it("covers only recorded time", () => {
     expect(timeline.durationMs).toBe(90_000);
     expect(momentAt(timeline, 30_000)).toBe(at("2026-01-01T00:00:30Z"));
     expect(momentAt(timeline, 70_000)).toBe(at("2026-01-02T00:00:10Z"));
@@ -26,7 +26,7 @@ describe("a timeline", () => {
     expect(momentAt(timelineOf({ terminals: [] }), 5)).toBe(0);
   });
 
-  it("finds a moment again, and one at which nothing ran where it goes on", () => {
+  it("finds a moment; one between recordings is the start of the next recording", () => {
     expect(offsetOf(timeline, at("2026-01-01T00:00:30Z"))).toBe(30_000);
     expect(offsetOf(timeline, at("2026-01-01T12:00:00Z"))).toBe(60_000);
     expect(offsetOf(timeline, at("2026-01-02T00:00:10Z"))).toBe(70_000);
@@ -34,7 +34,7 @@ describe("a timeline", () => {
     expect(offsetOf(timeline, at("2027-01-01T00:00:00Z"))).toBe(90_000);
   });
 
-  it("is read in minutes and seconds", () => {
+  it("is shown in minutes and seconds", () => {
     expect([0, 62_000, 3_723_000].map(clockWords)).toEqual(["0:00", "1:02", "1:02:03"]);
   });
 });

@@ -9,14 +9,14 @@ const input = {
 };
 
 describe("a question of the agent", () => {
-  it("is read from its tool's input, and of another form there is none", () => {
+  it("is read from its tool's input; any other input is no question", () => {
     expect(questionsOf(input).map(({ question }) => question)).toEqual(["Which?", "What else?"]);
     expect(questionsOf({ questions: "none" })).toEqual([]);
     expect(planOf({ plan: "# Do it" })).toBe("# Do it");
     expect(planOf(null)).toBeNull();
   });
 
-  it("has an answer once all of them have, several joined, one's own words too", () => {
+  it("is answered once every part is; several choices are joined, free text included", () => {
     const questions = questionsOf(input);
     const first = chosen(chosen(noChoice, "A", { multiple: false }), "B", { multiple: false });
     expect(first.labels).toEqual(["B"]);

@@ -72,7 +72,7 @@ function SessionView(props: {
   /** The id of the page's address. */
   readonly sessionId: string;
   readonly loaded: LoadedSession;
-  /** False if the session never ran here, or its recordings are gone. */
+  /** False if the session never ran here, or its recordings were removed. */
   readonly recorded: boolean;
   readonly loadingOlder: boolean;
   readonly onOlder: () => void;

@@ -19,7 +19,7 @@ const worktree: NonNullable<ClosePreview["worktree"]> = {
   keepsBecause: null,
 };
 
-describe("what closing would do", () => {
+describe("the effects of closing", () => {
   it("lists what is removed, kept, saved and lost", () => {
     const [, removed, rescued, lost] = previewWords({ worktree }, { discard: false });
     expect(removed).toBe("Removes the worktree /code/feat and keeps its branch feat.");
@@ -45,7 +45,7 @@ describe("what closing would do", () => {
   });
 });
 
-it("what became of a closed session's worktree", () => {
+it("the outcome for a closed session's worktree", () => {
   const closed = {
     path: "/code/feat",
     removed: true,
@@ -61,21 +61,21 @@ it("what became of a closed session's worktree", () => {
   expect(closedWords({ worktree: null })).toBeNull();
 });
 
-it("a prompt's delivery is told of", () => {
+it("the delivery of a prompt is described", () => {
   expect(deliveryWords(true, 0)).toBe("Delivered.");
   expect(deliveryWords(false, 0)).toMatch(/^Not delivered/);
   expect(deliveryWords(null, 0)).toMatch(/^Sent/);
   expect(deliveryWords(null, 3)).toMatch(/3 prompts/);
 });
 
-it("the question about unsent text shows it in one line, cut to its bound", () => {
+it("the question about unsent text shows it on one line, truncated", () => {
   expect(draftQuestion(" half\n  typed ")).toBe("The terminal has unsent text: “half typed”. Clear it, or send both?");
   expect(draftQuestion("😀".repeat(200))).toContain(`“${"😀".repeat(80)}…”`);
   expect(behindDraftWords(1)).toMatch(/^The queued message waits for the unsent text/);
   expect(behindDraftWords(2)).toMatch(/^2 queued messages wait for/);
 });
 
-it("sizes and tokens are rounded as people say them", () => {
+it("sizes and tokens are rounded to readable units", () => {
   expect([1, 999, 1_000, 12_345, 999_600, 5_000_000_000].map(sizeWords)).toEqual([
     "1 byte",
     "999 bytes",

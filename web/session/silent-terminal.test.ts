@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { unpooled } from "../../src/core/unpooled.ts";
 import { silenceTerminal } from "./silent-terminal.ts";
 
-// It reads its table from where the memory of the table's buffer begins: garbage, now and then, in shared memory.
+// It reads its table from the start of the buffer's memory, which sometimes holds garbage in shared memory.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const queries: Readonly<Record<string, string>> = {
   "primary device attributes": "\x1b[c",
@@ -43,15 +43,15 @@ async function answersTo(text: string, silent: boolean): Promise<string> {
 }
 
 describe("a viewer's terminal", () => {
-  it.each(Object.entries(queries))("answers no question for %s", async (_, query) => {
+  it.each(Object.entries(queries))("answers no query for %s", async (_, query) => {
     expect(await answersTo(`before${query}after`, true)).toBe("");
   });
 
-  it("would answer many of them by itself", async () => {
+  it("would otherwise answer many of them", async () => {
     expect(await answersTo("\x1b[c\x1b[6n\x1b[?2004$p\x1bP$qm\x1b\\", false)).not.toBe("");
   });
 
-  it("shows what stands around a question, and takes colours that are set", async () => {
+  it("shows the output around a query, and applies colours that are set", async () => {
     const terminal = new headlessModule.Terminal({ allowProposedApi: true });
     silenceTerminal(terminal.parser);
     await new Promise<void>((resolve) =>

@@ -7,11 +7,11 @@ import {
 } from "./terminal-connection.ts";
 import type { ConnectionState, TicketAnswer } from "./terminal-protocol.ts";
 
-/** What a viewer shows, as bytes. */
+/** The viewer's output, as bytes. */
 interface Shown {
   text: string;
   readonly sizes: string[];
-  /** Refuses from so many characters on. */
+  /** Refuses output beyond this many characters. */
   limit: number;
   drain(): void;
 }
@@ -77,7 +77,7 @@ function view(
 }
 
 describe("a terminal's connection", () => {
-  it("asks with its ticket and size, shows the screen, then the output, and says who looks on", async () => {
+  it("sends its ticket and size, then shows the screen, the output and the number of viewers", async () => {
     const server = await wireServer((socket) => {
       socket.send(hello(10));
       socket.send(frame("screen", 10, "screen"));
@@ -99,7 +99,7 @@ describe("a terminal's connection", () => {
     expect(connection.state()).toMatchObject({ kind: "live", mode: "drive", viewers: { observers: 2, sizer: true } });
   });
 
-  it("goes on where it was after a break: nothing twice and nothing lost", async () => {
+  it("resumes after a disconnect, with nothing repeated or lost", async () => {
     const server = await wireServer((socket, nth) => {
       if (nth === 0) {
         socket.send(hello(0));
@@ -108,7 +108,7 @@ describe("a terminal's connection", () => {
         socket.send(frame("output", 3, "def"), () => socket.terminate());
       } else {
         socket.send(hello(6, { continued: true }));
-        socket.send(frame("output", 4, "efghi")); // two of them are known
+        socket.send(frame("output", 4, "efghi")); // the client already has two of them
         socket.send(frame("output", 9, "j"));
       }
     });
@@ -119,7 +119,7 @@ describe("a terminal's connection", () => {
     expect(states.map(({ kind }) => kind)).toEqual(["connecting", "live", "waiting", "connecting", "live"]);
   });
 
-  it("takes the screen anew when output is missing, or goes on elsewhere than asked", async () => {
+  it("replaces the screen when output is missing or continues elsewhere than requested", async () => {
     const server = await wireServer((socket, nth) => {
       if (nth === 0) {
         socket.send(hello(0));
@@ -132,11 +132,11 @@ describe("a terminal's connection", () => {
     });
     const { shown } = view(server);
     await expect.poll(() => shown.text).toBe("all of it");
-    expect(server.queries[1]?.get("terminal")).toBe("t1"); // so that the gateway starts no agent that has ended
+    expect(server.queries[1]?.get("terminal")).toBe("t1"); // so that the gateway does not restart an ended agent
     expect(server.queries[1]?.has("from")).toBe(false);
   });
 
-  it("connects again when the gateway has been silent for too long, and goes on where it was", async () => {
+  it("reconnects when the gateway has been silent for too long, and resumes", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"], shouldAdvanceTime: true });
     const server = await wireServer((socket, nth) => {
       socket.send(hello(nth === 0 ? 0 : 3, { continued: nth > 0 }));
@@ -154,7 +154,7 @@ describe("a terminal's connection", () => {
     expect(server.queries[1]?.get("from")).toBe("3");
   });
 
-  it("tells the end after all output, and does not come back", async () => {
+  it("reports the exit after all output, and does not reconnect", async () => {
     const server = await wireServer((socket) => {
       socket.send(hello(0));
       socket.send(frame("output", 0, "bye"));
@@ -182,7 +182,7 @@ describe("a terminal's connection", () => {
     expect(server.sockets.length).toBe(1);
   });
 
-  it("tries again while the gateway is away, and gives up when there is no ticket to be had", async () => {
+  it("retries while the gateway is unreachable, and gives up when it gets no ticket", async () => {
     const answers: TicketAnswer[] = [
       { kind: "retry", reason: "away" },
       { kind: "retry", reason: "away" },
@@ -195,7 +195,7 @@ describe("a terminal's connection", () => {
     expect(server.sockets.length).toBe(0);
   });
 
-  it("refuses what is typed while it is not connected, and sends none of it later", async () => {
+  it("refuses input while disconnected, and does not send it later", async () => {
     const server = await wireServer((socket, nth) => {
       socket.send(hello(0), () => {
         if (nth === 0) socket.terminate();
@@ -211,7 +211,7 @@ describe("a terminal's connection", () => {
     await expect.poll(() => server.received).toEqual(['{"kind":"input","data":"now"}']);
   });
 
-  it("sends input in frames that cannot be mistaken, cut at characters, and bytes as bytes", async () => {
+  it("sends text in unambiguous frames split between characters, and bytes as binary", async () => {
     const server = await wireServer((socket) => socket.send(hello(0)));
     const { connection } = view(server);
     await expect.poll(() => connection.state().kind).toBe("live");
@@ -229,7 +229,7 @@ describe("a terminal's connection", () => {
     expect(server.received[4]).toBe('{"kind":"resize","cols":70,"rows":20}');
   });
 
-  it("an observer neither types nor sizes", async () => {
+  it("an observer sends neither input nor sizes", async () => {
     const server = await wireServer((socket) => socket.send(hello(0, { mode: "observe" })));
     const { connection } = view(server, { mode: "observe" });
     await expect.poll(() => connection.state().kind).toBe("live");
@@ -239,7 +239,7 @@ describe("a terminal's connection", () => {
     expect(server.received).toEqual([]);
   });
 
-  it("skips what it cannot show in time, goes on typing, and takes the screen anew once it has caught up", async () => {
+  it("skips output it cannot show in time, keeps sending input, and replaces the screen once it has caught up", async () => {
     const server = await wireServer((socket, nth) => {
       socket.send(hello(nth === 0 ? 0 : 50));
       socket.send(frame("screen", nth === 0 ? 0 : 50, nth === 0 ? "" : "now"));
@@ -262,9 +262,9 @@ describe("a terminal's connection", () => {
     expect(connection.type("still there")).toBe(true);
   });
 
-  it("only looks once more when the end comes while the next connection for a skipped part is under way", async () => {
+  it("reconnects once as an observer when the exit arrives while it reconnects for skipped output", async () => {
     const server = await wireServer((socket, nth) => {
-      if (nth === 1) return; // is never greeted
+      if (nth === 1) return; // never gets a hello
       socket.send(hello(nth === 0 ? 0 : 30));
       if (nth === 0) for (let at = 0; at < 30; at += 10) socket.send(frame("output", at, "x".repeat(10)));
       else {
@@ -293,7 +293,7 @@ describe("a terminal's connection", () => {
     expect(server.queries[2]?.get("mode")).toBe("observe");
   });
 
-  it("sees the last screen as an observer when the end came while it skipped, and starts nothing", async () => {
+  it("shows the last screen as an observer when the exit arrives while it skips output, and starts nothing", async () => {
     const server = await wireServer((socket, nth) => {
       socket.send(hello(nth === 0 ? 0 : 30));
       if (nth === 0) {

@@ -131,7 +131,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
         attempt.exit = frame;
         return;
       case "alive":
-        return; // that it came says it
+        return; // its arrival is the message
     }
   }
 

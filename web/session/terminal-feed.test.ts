@@ -26,7 +26,7 @@ function rowsOf(terminal: InstanceType<typeof headlessModule.Terminal>): readonl
 }
 
 describe("a terminal's feed", () => {
-  it("gives sizes their place in the output", async () => {
+  it("applies each size at its place in the output", async () => {
     const terminal = terminalOf(10);
     const feed = createTerminalFeed(terminal);
     feed.write(bytes("0123456789AB\r\n"));
@@ -39,7 +39,7 @@ describe("a terminal's feed", () => {
     expect(rowsOf(terminal).join("")).toBe("0123456789AB01234567end");
   });
 
-  it("loses no character that is cut between two frames", async () => {
+  it("loses no character that is split between two frames", async () => {
     const text = "żółć 漢字 🙂 é".repeat(20);
     const data = bytes(text);
     await fc.assert(
@@ -58,7 +58,7 @@ describe("a terminal's feed", () => {
     );
   });
 
-  it("loses none either when each byte comes by itself, as a terminal alone does of 考", async () => {
+  it("loses none either when bytes arrive one by one, where a terminal alone loses 考", async () => {
     const terminal = terminalOf();
     const feed = createTerminalFeed(terminal);
     for (const byte of bytes("é考漢🙂é")) {
@@ -68,7 +68,7 @@ describe("a terminal's feed", () => {
     expect(rowsOf(terminal)).toEqual(["é考漢🙂é"]);
   });
 
-  it("replaces what waits, and what is there, by a screen, even in the middle of a sequence", async () => {
+  it("replaces pending and shown output with a screen, even in the middle of a sequence", async () => {
     const terminal = terminalOf();
     const feed = createTerminalFeed(terminal);
     feed.write(bytes("old\r\nold\x1b[31;1m\x1b]0;unfinished"));
@@ -82,10 +82,10 @@ describe("a terminal's feed", () => {
     expect(terminal.buffer.active.getLine(0)?.getCell(0)?.isBold()).toBe(0);
   });
 
-  it("takes no more than it may hold, and then all or nothing", async () => {
+  it("accepts input up to its limit, and each piece as a whole or not at all", async () => {
     const terminal = terminalOf();
     const feed = createTerminalFeed(terminal, { maxWaitingBytes: 1_000 });
-    expect(feed.write(bytes("x".repeat(600)))).toBe(true); // is being written
+    expect(feed.write(bytes("x".repeat(600)))).toBe(true); // being written
     expect(feed.write(bytes("y".repeat(600)))).toBe(true);
     expect(feed.write(bytes("z".repeat(600)))).toBe(false);
     await drained(feed);

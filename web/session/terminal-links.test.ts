@@ -12,12 +12,12 @@ async function linksOf(output: string, cols = 40): Promise<readonly string[]> {
 
 const long = `https://login.example/oauth/authorize?client_id=${"a1".repeat(60)}&state=${"b".repeat(20)}`;
 
-test("an address that is broken over rows, and has left the screen, is one link", async () => {
+test("an address wrapped over rows that has scrolled off the screen is one link", async () => {
   expect(await linksOf(`Visit: ${long}\n${"Paste code here\n".repeat(10)}`)).toEqual([long]);
   expect(await linksOf(`Visit: ${long}`, 17)).toEqual([long]);
 });
 
-test("each is told once, without what only stands beside it; the newest five", async () => {
+test("lists the newest five, each once, without surrounding punctuation", async () => {
   expect(await linksOf(`(see https://a.example/x). https://a.example/x, <http://b.example>\n`)).toEqual([
     "https://a.example/x",
     "http://b.example/",
@@ -26,7 +26,7 @@ test("each is told once, without what only stands beside it; the newest five", a
   expect(await linksOf(many.join("\n"))).toEqual(many.slice(-5));
 });
 
-test("only http and https, no password, and not the log-in's own server", async () => {
+test("only http and https, no password, and not the login's own server", async () => {
   const others =
     "javascript:alert(1) file:///etc/passwd ftp://a.example https://user:pw@a.example/ http://localhost:1455.";
   expect(await linksOf(others, 200)).toEqual([]);

@@ -58,7 +58,7 @@ export function parseServerFrame(text: string): ServerFrame | null {
   try {
     return serverFrameSchema.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    return null; // no JSON: nothing that this protocol knows
+    return null; // not JSON: not a message of this protocol
   }
 }
 

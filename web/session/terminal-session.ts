@@ -7,7 +7,7 @@ import type { ConnectionState, StopReason, TicketAnswer } from "./terminal-proto
 import { createTerminalScreen, type TerminalLook } from "./terminal-screen.ts";
 
 export interface TerminalSession {
-  /** Takes what a key of the key row stands for. */
+  /** Sends the input of a key in the key row. */
   press(key: TerminalKey): void;
   paste(text: string): void;
   find(text: string, direction: "next" | "previous"): void;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { summaryOfTool, viewOfTool } from "./tool-summary.ts";
 
 describe("a tool call", () => {
-  it("is told in a line by what tells most", () => {
+  it("is summarized on one line by its most important input", () => {
     expect(summaryOfTool({ command: "ls -l\n  | wc" })).toBe("ls -l | wc");
     expect(summaryOfTool({ command: ["git", "status"] })).toBe("git status");
     expect(summaryOfTool({ file_path: "/code/a.ts", offset: 3 })).toBe("/code/a.ts");

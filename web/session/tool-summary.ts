@@ -102,7 +102,7 @@ function unescaped(text: string): string {
     const value: unknown = JSON.parse(literal);
     return typeof value === "string" ? value : text;
   } catch {
-    return text; // a literal that is no JSON is shown as it stands
+    return text; // a literal that is not JSON is shown unchanged
   }
 }
 

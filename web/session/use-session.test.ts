@@ -17,14 +17,14 @@ describe("the turns of a page", () => {
     expect(grown.nextAfter).toBe(2);
   });
 
-  it("stay the same objects where nothing changed, so that nothing is painted anew", () => {
+  it("keep the same objects where nothing changed, to avoid rendering again", () => {
     const begun = withTurns(noTurns, { turns: turns(0, 4), nextAfter: 3 });
     expect(withTurns(begun, { turns: turns(2, 4), nextAfter: 3 })).toBe(begun);
     const grown = withTurns(begun, { turns: [turn(3, "more")], nextAfter: 3 });
     expect(grown.turns[0]).toBe(begun.turns[0]);
   });
 
-  it("grow at the front, where older ones are loaded", () => {
+  it("grow at the front when older ones are loaded", () => {
     const begun = withTurns(noTurns, { turns: turns(10, 12), nextAfter: 11 });
     expect(hasOlder(begun)).toBe(true);
     const older = withTurns(begun, { turns: turns(0, 10), nextAfter: 9 });
@@ -33,7 +33,7 @@ describe("the turns of a page", () => {
     expect(hasOlder(older)).toBe(false);
   });
 
-  it("begin anew after a gap, and take nothing that would leave one", () => {
+  it("are replaced after a gap, and never contain one", () => {
     const begun = withTurns(noTurns, { turns: turns(10, 12), nextAfter: 11 });
     expect(withTurns(begun, { turns: turns(20, 22), nextAfter: 21 }).turns.map(({ index }) => index)).toEqual([20, 21]);
     expect(withTurns(begun, { turns: turns(0, 3), nextAfter: 2 })).toBe(begun);

@@ -98,7 +98,7 @@ async function readOn(
     client.setQueryData<LoadedSession>(pageKey(sessionId), { ...known, store: noTurns });
     return readOn(client, { sessionId, signal });
   }
-  // Older turns may have been loaded meanwhile.
+  // Older turns may have been loaded since.
   const store = withTurns(client.getQueryData<LoadedSession>(pageKey(sessionId))?.store ?? noTurns, {
     turns,
     nextAfter,

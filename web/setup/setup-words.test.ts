@@ -50,7 +50,7 @@ const cases: readonly {
     label: "Log in anyway",
     ready: true,
   },
-  // Nothing is known of a program that is not there, but a key is.
+  // The login of a missing program is unknown, but its key is known.
   {
     changes: { login: "unknown", binary: null, keyVariable },
     state: "skipped",
@@ -84,13 +84,13 @@ test.each(cases)("the login of an agent with $changes is $state", ({ changes, st
   expect(isReady(changed)).toBe(ready);
 });
 
-test("a program is done when it is there and used", () => {
+test("a program is done when it is installed and configured", () => {
   expect(programState(agent)).toBe("done");
   expect(programState({ ...agent, isConfigured: false })).toBe("open");
   expect(programState({ ...agent, binary: null })).toBe("open");
 });
 
-test("what runs is shown before what has ended, and of that the newest", () => {
+test("a running job is shown before ended ones, then the newest", () => {
   const ended = (sessionId: string) => ({ kind: "login", sessionId, state: "ended", exitCode: 1, ahead: 0 }) as const;
   const running = { kind: "login", sessionId: "c", state: "running", exitCode: null, ahead: 0 } as const;
   expect(setupJobOf({ ...agent, errands: [running, ended("a")] }, "login")).toBe(running);
@@ -100,7 +100,7 @@ test("what runs is shown before what has ended, and of that the newest", () => {
   expect(setupJobOf({ ...agent, errands: [waiting] }, "install")).toBe(waiting);
 });
 
-test("an installation that waits shows how many are ahead of it", () => {
+test("a queued installation shows how many are ahead of it", () => {
   expect(waitingWords({ ahead: 1 })).toMatch(/another installation/);
   expect(waitingWords({ ahead: 2 })).toMatch(/2 other installations/);
 });

@@ -31,7 +31,7 @@ const lampTones: Readonly<Record<LampTone, string>> = {
   failed: "border-transparent bg-danger",
 };
 
-/** A small door with a light behind it. Hidden from screen readers: the text next to it says the same. */
+/** A small door with a light behind it. Hidden from screen readers: the text next to it has the same meaning. */
 export function Lamp({ tone, className }: { readonly tone: LampTone; readonly className?: string }) {
   return (
     <span

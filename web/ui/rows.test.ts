@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { byDay, dayWords } from "./rows.tsx";
 
-test("things stand under their days, in the order in which they come", () => {
+test("rows are grouped by day, in their given order", () => {
   const now = new Date();
   const at = (daysAgo: number): string =>
     new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo, 12).toISOString();
@@ -13,7 +13,7 @@ test("things stand under their days, in the order in which they come", () => {
   ]);
 });
 
-test("days have names while they are near, also across a change of the clock", () => {
+test("recent days have names, even across a change to or from summer time", () => {
   const now = new Date(2026, 2, 29, 12).getTime();
   expect(dayWords(new Date(2026, 2, 29, 0, 1).toISOString(), now)).toBe("Today");
   expect(dayWords(new Date(2026, 2, 28, 23, 59).toISOString(), now)).toBe("Yesterday");

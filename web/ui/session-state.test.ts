@@ -18,12 +18,12 @@ describe("the state of a session", () => {
     ["working", "working"],
     ["idle", "idle"],
     ["limited", "limited"],
-  ] as const)("%s has a lamp that is %s", (activity, tone) => {
+  ] as const)("%s has a %s indicator", (activity, tone) => {
     expect(sessionState({ ...running, activity }).tone).toBe(tone);
     expect(needsYou({ ...running, activity })).toBe(tone === "needs-you");
   });
 
-  test("that has ended needs nobody, whatever it did last", () => {
+  test("that has ended needs no attention, whatever it did last", () => {
     const ended = { ...running, status: "completed", activity: "needs_permission" } as const;
     expect(needsYou(ended)).toBe(false);
     expect(sessionState(ended).words).toBe("Ended");
@@ -31,19 +31,19 @@ describe("the state of a session", () => {
     expect(sessionState({ ...ended, status: "failed" })).toEqual({ tone: "failed", words: "Failed" });
   });
 
-  test("that another program runs is told as such", () => {
+  test("that runs in another program is labelled so", () => {
     expect(sessionState({ ...running, owner: "external", activity: null }).words).toBe("Running outside Postern");
   });
 });
 
-test("a session whose last turn failed is not ready, until the next one runs", () => {
+test("a session whose last turn failed is not ready until the next turn runs", () => {
   const failed = { ...running, turnFailure: "Your credit is too low." };
   expect(sessionState({ ...failed, activity: "idle" })).toEqual({ tone: "failed", words: "Last turn failed" });
   expect(sessionState({ ...failed, activity: "working" }).words).toBe("Working");
   expect(sessionState({ ...failed, status: "completed", activity: null }).words).toBe("Ended");
 });
 
-test("a session in a worktree belongs to the project that the worktree is of", () => {
+test("a session in a worktree belongs to the worktree's project", () => {
   const worktree = {
     repository: "/code/app",
     path: "/code/app-try-it",
@@ -56,7 +56,7 @@ test("a session in a worktree belongs to the project that the worktree is of", (
   expect(projectOf({ dir: "/code/app/web", worktree: null })).toBe("/code/app/web");
 });
 
-test("a session without a title has a name all the same", () => {
+test("a session without a title still has a name", () => {
   expect(sessionTitle({ title: "  " })).toBe("Untitled session");
   expect(sessionTitle({ title: "Fix it" })).toBe("Fix it");
 });
@@ -81,6 +81,6 @@ const events: readonly (readonly [SessionEvent, string | null])[] = [
   [{ ...head, kind: "session.closed" }, null],
 ];
 
-test.each(events)("of %o somebody is told: %s", (event, words) => {
+test.each(events)("the notification of %o is: %s", (event, words) => {
   expect(noteworthy(event)).toBe(words);
 });

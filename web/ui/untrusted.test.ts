@@ -11,13 +11,13 @@ test.each([
   expect(plainName(name)).toBe(shown);
 });
 
-test("controls and signs that turn the direction are shown, and do nothing", () => {
+test("control and direction characters are shown, and have no effect", () => {
   expect(visibleText("\u001b[31mred\u0000\u007f")).toBe("␛[31mred␀␡");
   expect(visibleText("name\u202Egpj.exe\u2066")).toBe("name⟨U+202E⟩gpj.exe⟨U+2066⟩");
   expect(visibleText("a\r\nb\tc\rd")).toBe("a\nb\tc␍d");
 });
 
-test("what people write stays as it is, emoji of several parts too", () => {
+test("normal text is unchanged, including composed emoji", () => {
   const text = "Grüße, 👩‍👩‍👧 naïve\n\tמשהו — 漢字";
   expect(visibleText(text)).toBe(text);
 });
