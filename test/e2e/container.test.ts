@@ -120,7 +120,7 @@ describe.skipIf(why !== null)(`a container${why === null ? "" : ` (skipped: ${wh
     const processes = descendantsOf(container.init() ?? 0);
     expect(processes.length).toBeGreaterThan(4);
     const { code, stderr } = await container.stop();
-    expect([code, stderr]).toEqual([0, expect.stringContaining("SIGTERM: stopping the gateway. Agents end")]);
+    expect([code, stderr]).toEqual([0, expect.stringContaining("SIGTERM: stopping the gateway. Agents are stopped")]);
     expect(processes.filter(({ pid, startTime }) => isAlive(pid, startTime))).toEqual([]);
     // Claude Code removes its state file at its end; one that was killed leaves it.
     expect(await readdir(join(scene.home, ".claude/sessions"))).toEqual([]);

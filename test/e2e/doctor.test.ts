@@ -14,9 +14,9 @@ test("all checks pass next to a running gateway, and both agents start in a term
   expect(found.filter(({ level }) => level !== "ok")).toEqual([]);
   expect(found.map(({ check, message }) => `${check}: ${message}`)).toEqual(
     expect.arrayContaining([
-      expect.stringMatching(/^gateway: Version .* answers\.$/),
+      expect.stringMatching(/^gateway: Version .* is running\.$/),
       expect.stringMatching(/^port: The gateway listens on 127\.0\.0\.1/),
-      expect.stringMatching(/^terminal host: Version .* keeps 0 terminals\.$/),
+      expect.stringMatching(/^terminal host: Version .* with 0 terminals\.$/),
       expect.stringMatching(/^start of claude-code: Ready/),
       expect.stringMatching(/^start of codex: Ready/),
     ]),

@@ -74,7 +74,7 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   expect(existsSync(`/proc/${pid}`)).toBe(true);
   expect(await hostFinding()).toMatchObject({
     level: "ok",
-    message: expect.stringMatching(`^Version ${version} \\(pid ${hostPid}\\) keeps one terminal\\. .* which is fine`),
+    message: expect.stringMatching(`^Version ${version} \\(pid ${hostPid}\\) with 1 terminal\\. It is replaced by`),
   });
 
   await untilIdle();
