@@ -21,6 +21,7 @@ const steps: readonly Step[] = [
   { name: "web types", argv: [bin("tsc"), "--project", "web"] },
   { name: "dead code", argv: [bin("knip"), "--no-progress"] },
   { name: "layers", argv: [process.execPath, join(root, "tools/check-layers.ts"), root] },
+  { name: "wording", argv: [process.execPath, join(root, "tools/check-wording.ts")] },
   { name: "formatting", argv: [bin("biome"), "check", "--colors=off"] },
 ];
 

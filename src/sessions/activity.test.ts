@@ -80,7 +80,7 @@ test("an answer changes the state directly, because no hook reports a denial", (
   expect(after(prompted, asked("Bash"), answered("another", "allow")).activity).toBe("needs_permission");
 });
 
-test("the end of a call that was allowed from afar answers no equal call", () => {
+test("the end of a call that was allowed through its hook answers no equal call", () => {
   const both = [prompted, asked("Bash"), asked("Bash"), answered("p1", "allow")] as const;
   expect(after(...both, ended("Bash")).permissions).toMatchObject([{ permissionId: "p2" }]);
   expect(after(...both, ended("Bash"), ended("Bash"))).toMatchObject({ activity: "working", permissions: [] });

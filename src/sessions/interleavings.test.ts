@@ -112,7 +112,7 @@ class Agent {
     this.#say("working");
   }
 
-  /** Denied from afar, it works on; with Esc its turn has ended, and no hook says so. */
+  /** Denied through the hook, it continues; with Esc its turn has ended, and no hook reports that. */
   deny(byEsc: boolean): void {
     if (this.turn === null) return;
     if (!byEsc) {
@@ -315,7 +315,7 @@ class World {
     if (what >= 18) agent.now += 50 + (detail % 40) * 50;
   }
 
-  /** From afar: by the hook, or the keys that its dialog takes. */
+  /** Through the hook, or with the keys that its dialog takes. */
   #answer(allow: boolean): void {
     const call = this.agent.turn?.call ?? null;
     const open = this.state.activity.permissions.find(({ callKey }) => callKey === call?.command);
