@@ -71,7 +71,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
       oneOf(onDraftSchema),
     )
     .option("--idempotency-key <key>", "makes a repeated request safe")
-    .option("--wait <seconds>", "wait at most so long (default: until the turn ends)", wholeNumber(0, dayS))
+    .option("--wait <seconds>", "wait up to this long (default: until the turn ends)", wholeNumber(0, dayS))
     .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
 }
 

@@ -223,11 +223,15 @@ test("read --wait waits only while the agent works", async () => {
   expect(await coding({ coding_read_session: [{ body: idle }] }, read)).toMatchObject({ code: 0 });
   expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x" }]);
   await gateway?.close();
-  const working = readOutput({ activity: "working", turns: [] });
-  const done = readOutput({ turns: [turn(1, "done")] });
-  const run = await coding({ coding_read_session: [{ body: working }, { body: done }] }, read);
-  expect(run.stdout).toContain("done");
-  expect(gateway?.requests.map(({ body }) => body)).toEqual([{ sessionId: "x" }, { sessionId: "x", waitMs: 600_000 }]);
+  const working = readOutput({ activity: "working", turns: [turn(0, "hi"), turn(1, "do")], nextAfter: 0 });
+  const grown = readOutput({ turns: [turn(1, "done")], nextAfter: 1 });
+  const done = readOutput({ turns: [turn(0, "hi"), turn(1, "done")], nextAfter: 1 });
+  const script = { coding_read_session: [{ body: working }, { body: grown }, { body: done }] } as const;
+  const run = await coding(script, [...read, "--last", "2"]);
+  expect(run.stdout).toContain("hi\n\n── 1 assistant · 2025-01-01T00:00:00.000Z\ndone");
+  const whole = { sessionId: "x", last: 2 };
+  const waiting = { sessionId: "x", after: 0, last: 1, waitMs: 600_000 };
+  expect(gateway?.requests.map(({ body }) => body)).toEqual([whole, waiting, whole]);
 });
 
 test("close, close-all and agents call their tools", async () => {

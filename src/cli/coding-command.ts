@@ -59,7 +59,11 @@ function addReadCommand(group: Command, context: CliContext): void {
       const read = (more: object) =>
         gateway.call("coding_read_session", { input: { ...input, ...more }, output: readOutputSchema });
       let output = await read({});
-      if (wait !== undefined && isUnderWay(output)) output = await read({ waitMs: wait * 1000 });
+      if (wait !== undefined && isUnderWay(output)) {
+        // Without `after`, a turn that ends between the two requests would not be news.
+        await read({ after: after ?? output.nextAfter, last: 1, waitMs: wait * 1000 });
+        output = await read({});
+      }
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
       const attention = attentionText(output);
