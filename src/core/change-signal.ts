@@ -1,5 +1,11 @@
 import type { Clock } from "./clock.ts";
 
+/** How long to wait at most. */
+export interface WaitLimits {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Notifies waiters of a change. They check what changed themselves. */
 export interface ChangeSignal {
   notify(): void;
@@ -7,10 +13,7 @@ export interface ChangeSignal {
    * Resolves with true once `holds()` is true, with false after `timeoutMs` or when the signal is aborted. `holds` is called immediately
    * and after every change.
    */
-  until(
-    holds: () => boolean,
-    limits: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined },
-  ): Promise<boolean>;
+  until(holds: () => boolean, limits: WaitLimits): Promise<boolean>;
 }
 
 export function createChangeSignal(clock: Clock): ChangeSignal {

@@ -87,7 +87,7 @@ export function isResting({ activity, inBackground }: Pick<ActivityState, "activ
   return activity === "idle" || activity === "limited" || activity === "needs_login";
 }
 
-/** Whether the agent has not reported the start of its session yet, for example because a dialog of its own is in the way. */
+/** Whether the agent has not reported the start of its session yet, for example because its own dialog is in the way. */
 export function isBooting({ activity, started }: Pick<ActivityState, "activity" | "started">): boolean {
   return activity === "starting" || (activity === "needs_attention" && !started);
 }
@@ -194,7 +194,7 @@ function needsAnswer({ activity }: ActivityState): boolean {
 }
 
 /**
- * The end of a call starts no turn, because it can come after the end of its own turn (measured): a sub-agent's call, or a Codex command
+ * The end of a call starts no turn, because it can come after the turn that made it has ended (measured): a sub-agent's call, or a Codex command
  * that kept running while its turn was steered.
  */
 function afterTool(state: ActivityState): ActivityState {

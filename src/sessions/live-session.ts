@@ -1,5 +1,5 @@
 import type { AgentTemplate, PermissionAnswer } from "../agents/index.ts";
-import { type ChangeSignal, createChangeSignal } from "../core/change-signal.ts";
+import { type ChangeSignal, createChangeSignal, type WaitLimits } from "../core/change-signal.ts";
 import { hasCode } from "../core/errors.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
@@ -114,7 +114,7 @@ export class LiveSession {
    * The one wait of every caller: resolves with true once `holds()` is true, which is checked again after every change of the session;
    * with false after `timeoutMs`, or when the signal is aborted.
    */
-  until(holds: () => boolean, limits: Parameters<ChangeSignal["until"]>[1]): Promise<boolean> {
+  until(holds: () => boolean, limits: WaitLimits): Promise<boolean> {
     return this.#changes.until(holds, limits);
   }
 

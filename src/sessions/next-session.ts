@@ -6,10 +6,8 @@ import type { ReportedLine } from "./hook-reports.ts";
 import { nextIdentity } from "./identity.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import type { PromptMessage } from "./prompts.ts";
-import { samePrompt } from "./prompts.ts";
 import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
 import {
-  type HooksView,
   hooksAreSilent,
   isPending,
   maySend,
@@ -19,6 +17,7 @@ import {
   type SessionState,
   type SessionTemplate,
   sentSince,
+  tookSince,
 } from "./session-state.ts";
 import { limitIsOver } from "./status.ts";
 import {
@@ -106,11 +105,6 @@ function reported(
       ? [...hooks.taken, { text: event.prompt, at: line.at }].slice(-maxRemembered)
       : hooks.taken;
   return observe(only({ ...state, hooks: { lastAt: line.at, any: true, taken } }), event, { ...context, line });
-}
-
-/** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
-function tookSince({ taken }: HooksView, text: string | null, since: number): boolean {
-  return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
 }
 
 interface Observing extends Context {

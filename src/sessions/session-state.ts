@@ -5,7 +5,7 @@ import { type AgentView, newAgentView } from "./agent-view.ts";
 import type { ReportedLine } from "./hook-reports.ts";
 import { type IdentityMessage, type IdentityState, newIdentity } from "./identity.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
-import { noPrompts, type PromptEffect, type PromptMessage, type PromptsState } from "./prompts.ts";
+import { noPrompts, type PromptEffect, type PromptMessage, type PromptsState, samePrompt } from "./prompts.ts";
 import { newScreen, type ScreenLook, type ScreenView, screenMatters } from "./screen-view.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-view.ts";
@@ -130,6 +130,11 @@ export function sentSince({ sentAt }: Pick<OpenPrompt, "sentAt">): number {
 /** Whether no hook came for a while. */
 export function hooksAreSilent({ hooks }: SessionState, now: number): boolean {
   return now - hooks.lastAt > hookSilenceMs;
+}
+
+/** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
+export function tookSince({ taken }: HooksView, text: string | null, since: number): boolean {
+  return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
 }
 
 /** Whether a prompt may go out: the agent rests. */
