@@ -47,6 +47,17 @@ export interface TextStore {
   contents(partIds: readonly PartId[]): Promise<ReadonlyMap<PartId, string>>;
 }
 
+async function lastPart(
+  db: Kysely<CatalogTables>,
+  transcriptId: number,
+): Promise<{ readonly partId: PartId; readonly content: string } | null> {
+  const { rows } = await sql<{ part_id: number; content: string }>`select part_id, content from text_parts
+    where part_id >= ${partIdOf(transcriptId, 0)} and part_id < ${partIdOf(transcriptId + 1, 0)}
+    order by part_id desc limit 1`.execute(db);
+  const [row] = rows;
+  return row === undefined ? null : { partId: row.part_id, content: row.content };
+}
+
 /** Words buffered before a write: with SQLite's default of 1 MB, writing takes twice as long. */
 const hashBytes = 16 * 1024 * 1024;
 
@@ -70,13 +81,7 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
         where listed = 1`.execute(db);
       await sql`insert into part_words (part_words, rank) values ('hashsize', ${sql.lit(hashBytes)})`.execute(db);
     },
-    async lastPart(transcriptId) {
-      const { rows } = await sql<{ part_id: number; content: string }>`select part_id, content from text_parts
-        where part_id >= ${transcriptId * maxParts} and part_id < ${(transcriptId + 1) * maxParts}
-        order by part_id desc limit 1`.execute(db);
-      const [row] = rows;
-      return row === undefined ? null : { partId: row.part_id, content: row.content };
-    },
+    lastPart: (transcriptId) => lastPart(db, transcriptId),
     async putPart(partId, { content, folded, isNew }) {
       if (!isNew) await sql`delete from part_words where rowid = ${partId}`.execute(db);
       await sql`insert or replace into text_parts (part_id, content) values (${partId}, ${content})`.execute(db);
@@ -158,13 +163,7 @@ export function createPostgresTextStore(db: Kysely<CatalogTables>): TextStore {
       await sql`create index text_heads_title on text_heads using gin (title)`.execute(db);
       await sql`create index text_heads_head on text_heads using gin (head)`.execute(db);
     },
-    async lastPart(transcriptId) {
-      const { rows } = await sql<{ part_id: number; content: string }>`select part_id, content from text_parts
-        where part_id >= ${transcriptId * maxParts} and part_id < ${(transcriptId + 1) * maxParts}
-        order by part_id desc limit 1`.execute(db);
-      const [row] = rows;
-      return row === undefined ? null : { partId: row.part_id, content: row.content };
-    },
+    lastPart: (transcriptId) => lastPart(db, transcriptId),
     async putPart(partId, { content, folded }) {
       await sql`insert into text_parts (part_id, content, words)
         values (${partId}, ${content}, ${vectorOf(folded)}::tsvector)

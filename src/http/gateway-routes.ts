@@ -25,15 +25,17 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const page = `<!doctype html>
+const startOfPage = (title: string): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
-    <title>Postern API</title>
+    <title>${title}</title>
   </head>
-  <body>
+  <body>`;
+
+const page = `${startOfPage("Postern API")}
     <noscript>This page needs JavaScript. You can also read the document: <a href="/openapi.json">/openapi.json</a></noscript>
     <div id="app"></div>
     <script src="/docs/scalar.js"></script>
@@ -63,15 +65,7 @@ function problemEntry(code: ProblemCode): string {
   return html`      <dt id="${code}"><code>${code}</code></dt><dd>${words}</dd>`.markup;
 }
 
-const problemsPage = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
-    <title>Postern API: problems</title>
-  </head>
-  <body>
+const problemsPage = `${startOfPage("Postern API: problems")}
     <h1>Problems</h1>
     <p>Every error is a problem document (RFC 9457). Its <code>detail</code> says what happened and what to do next.</p>
     <dl>

@@ -2,40 +2,17 @@ import { QueryClient } from "@tanstack/react-query";
 import { describe, expect, test } from "vitest";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import { sessionSummary } from "../../test/support/scripted-gateway.ts";
 import { afterEvent, patchLists } from "./live-events.ts";
 import { queryKeys } from "./query.ts";
 import { noFilters, type SessionPage } from "./sessions.ts";
 
-const session: SessionSummary = {
+const session = sessionSummary({
   sessionId: "s1",
   sessionAliases: ["provisional"],
-  agent: "claude-code",
   dir: "/code/a",
-  title: "A session",
-  status: "running",
   activity: "working",
-  owner: "gateway",
-  pid: 7,
-  createdAt: "2026-01-01T00:00:00.000Z",
-  updatedAt: "2026-01-01T00:00:00.000Z",
-  turnCount: 1,
-  queuedPrompts: 0,
-  draft: false,
-  model: null,
-  branch: null,
-  worktree: null,
-  permissions: [],
-  screen: null,
-  resetsAt: null,
-  turnFailure: null,
-  warnings: [],
-  sizeBytes: 1,
-  exitCode: null,
-  signal: null,
-  failure: null,
-  continuedBy: null,
-  closedAt: null,
-};
+});
 
 const head = {
   id: "0".repeat(26),
