@@ -27,7 +27,7 @@ const grantPayloadSchema = z.looseObject({
 
 /**
  * Whether an older grant of the same client allowed a scope that is not allowed now at the same destination, where all ports of this
- * machine are one destination. Allowing less than before revokes the older grant. A grant that allowed no more is kept, because the same
+ * machine are one destination. Allowing less than before revokes the older grant. A grant that allowed the same or less is kept, because the same
  * app can be authorized on two machines.
  *
  * @param older the payload of its record, as JSON

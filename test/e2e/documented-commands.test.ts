@@ -117,6 +117,6 @@ for (const page of pages.filter((each) => each !== start).toSorted((a, b) => ran
   test(`${page.path}, typed line by line, does what it says`, () => typeDocument(page, home), 120_000);
 }
 
-test("no way to run a command is kept for one that no document has any more", () => {
+test("each special way to run a command is for a command in the documents", () => {
   expect(acts.filter((act) => !used.has(act)).map(({ command }) => String(command))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Reads the command lines of all processes of this machine again and again, as any of its users can. */
+/** Polls the command lines of all processes on this machine, which any of its users can read. */
 export interface CommandLineWatch {
   /** What was seen of a process, each different line once. */
   of(pid: number): readonly string[];
