@@ -79,7 +79,7 @@ export interface AgentSetupJobsDeps {
   readonly log: Log;
 }
 
-/** Jobs do not outlive the gateway and are not recorded: any that are left at the next start are ended as unknown terminals. */
+/** Jobs are kept in memory only. The next start of the gateway ends the terminals of those that still run. */
 export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
   const runs = createSetupJobRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
   const flights = createSingleFlight<SetupJob>();

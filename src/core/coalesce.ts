@@ -1,6 +1,6 @@
 /**
- * Runs `task` one at a time: any number of calls during a run cause one more run. Calls resolve when no run is left, and reject if the
- * run they waited for fails.
+ * Never runs `task` twice at once. Calls during a run share one more run after it. Each call resolves when all runs are done, and rejects
+ * if one of them fails.
  */
 export function oneAtATime(task: () => Promise<void>): () => Promise<void> {
   let wanted = false;

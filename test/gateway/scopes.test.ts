@@ -16,7 +16,7 @@ interface Operation {
   readonly name: string;
   readonly method: string;
   readonly path: string;
-  /** Null: any token will do. */
+  /** Null: any valid token is enough. */
   readonly scope: Scope | null;
   readonly isPublic: boolean;
   readonly audience: "api" | "mcp";
