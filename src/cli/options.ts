@@ -111,7 +111,7 @@ const advice: Readonly<Record<string, string>> = {
   client_not_found: "List clients with `postern client list`.",
   webhook_not_found: "List webhooks with `postern webhook list`.",
   folder_not_found: "List folders with `postern folder list`.",
-  log_not_found: "List entries with `postern logs list`.",
+  log_not_found: "List entries with `postern memory list`.",
   account_exists: "List accounts with `postern account list`, or sign in to one with `postern login-link --account`.",
   gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
 };

@@ -104,7 +104,7 @@ test("help covers the requested command depth, and every help fits in 80 columns
   const ask = await runCommand(["help", "coding", "ask"]);
   expect(ask).toEqual(await runCommand(["coding", "ask", "--help"]));
   expect(ask.stdout).toMatch(/^Usage: postern coding ask /);
-  for (const group of [[], ["coding"], ["logs"], ["attach"]]) {
+  for (const group of [[], ["coding"], ["memory"], ["attach"]]) {
     const { stdout } = await runCommand([...group, "--help"]);
     expect(stdout.split("\n").filter((line) => line.length > 80 && !line.startsWith("  $"))).toEqual([]);
   }

@@ -6,8 +6,8 @@ import { addBackupCommands } from "./backup-command.ts";
 import { addCodingCommands } from "./coding-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { addFolderCommands } from "./folder-command.ts";
-import { addLogsCommands } from "./logs-command.ts";
 import { addMcpCommand } from "./mcp-bridge.ts";
+import { addMemoryCommands } from "./memory-command.ts";
 import { type CommonOptions, describe, errorText, exitCodeOf, exitCodes, exitCodeWords } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -30,13 +30,14 @@ Examples:
 /**
  * Runs one command.
  *
- * @param argv the arguments after the program's name
+ * @param given the arguments after the program's name
  * @returns the exit code
  */
 export async function runCli(
-  argv: readonly string[],
+  given: readonly string[],
   context: CliContext & { readonly version: string },
 ): Promise<number> {
+  const argv = normalized(given, context);
   const program = new Command("postern")
     .description("Self-hosted remote control for your coding agents.")
     .version(context.version, "-v, --version", "print the version")
@@ -66,7 +67,7 @@ export async function runCli(
   addCodingCommands(program, context);
   addAttachCommand(program, context, onExit);
   addRescueCommands(program, context);
-  addLogsCommands(program, context);
+  addMemoryCommands(program, context);
   addSessionCommands(program, context);
   program.commandsGroup("Commands for access:");
   addFolderCommands(program, context);
@@ -79,7 +80,7 @@ export async function runCli(
   addEventsCommand(program, context);
   addWebhookCommands(program, context);
   try {
-    await program.parseAsync(normalized(argv), { from: "user" });
+    await program.parseAsync(argv, { from: "user" });
     return exitCode;
   } catch (error) {
     const json = argv.includes("--json");
@@ -99,10 +100,17 @@ function addVersionCommand(program: Command, context: CliContext & { readonly ve
     });
 }
 
-/** `help coding ask` becomes `coding ask --help`, because commander looks one word deep; `-V` is the former `-v`. */
-function normalized(argv: readonly string[]): readonly string[] {
-  if (argv[0] === "-V") return ["--version"];
-  return argv[0] === "help" && argv.length > 2 ? [...argv.slice(1), "--help"] : argv;
+/**
+ * `help coding ask` becomes `coding ask --help`, because commander looks one word deep. `-V` is the former `-v`, and `logs` the
+ * former `memory`, for one more version.
+ */
+function normalized(given: readonly string[], { stderr }: Pick<CliContext, "stderr">): readonly string[] {
+  if (given[0] === "-V") return ["--version"];
+  const argv = given[0] === "help" && given.length > 2 ? [...given.slice(1), "--help"] : given;
+  const at = argv[0] === "help" ? 1 : 0;
+  if (argv[at] !== "logs") return argv;
+  stderr("`postern logs` is now `postern memory`. The next version removes the old name.\n");
+  return argv.with(at, "memory");
 }
 
 function humanReadable(argument: Argument): string {

@@ -46,7 +46,7 @@ test("forgetting a session shows what would be removed and asks; only a yes remo
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
   expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c will be permanently deleted");
   expect(yes.stderr).toContain("with its hook reports, pending chat messages and search index");
-  expect(yes.stderr).toContain("Memory is kept (`postern logs purge --session` deletes it). Delete?");
+  expect(yes.stderr).toContain("Memory is kept (`postern memory purge --session` deletes it). Delete?");
   expect(yes.stdout).toBe("Deleted 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");
 });
 

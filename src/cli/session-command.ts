@@ -88,7 +88,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
   const group = program.command("session").description("manage what the gateway stores of a session");
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
     .description(
-      "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern logs purge --session` deletes that)",
+      "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern memory purge --session` deletes that)",
     )
     .argument("<sessionId>", "session ID; its agent must have exited")
     .option("--yes", "skip the confirmation")
@@ -100,7 +100,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
         const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
         const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
         context.stderr(
-          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern logs purge --session\` deletes it). Delete? [y/N] `,
+          `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern memory purge --session\` deletes it). Delete? [y/N] `,
         );
         if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
       }

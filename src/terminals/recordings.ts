@@ -209,6 +209,6 @@ function forgottenText({
   if (chatMessages > 0)
     sentences.push(`${chatMessages} waiting chat messages will not be sent; messages already sent stay in the chat.`);
   if (transcript !== null) sentences.push(`The agent's transcript stays at ${transcript}; delete it there.`);
-  sentences.push(`Memory of the session stays too: delete it with \`postern logs purge --session ${sessionId}\`.`);
+  sentences.push(`Memory of the session stays too: delete it with \`postern memory purge --session ${sessionId}\`.`);
   return sentences.join(" ");
 }

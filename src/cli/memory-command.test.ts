@@ -46,11 +46,19 @@ interface Answered {
   readonly body: unknown;
 }
 
-/** Runs `postern logs …` against a gateway that answers these requests, each named `<method> <path>`; anything else is a 404. */
-async function logs(
+interface World {
+  readonly stdin?: string;
+  readonly interactive?: boolean;
+}
+
+const memory = (argv: readonly string[], answers: Readonly<Record<string, Answered>>, world: World = {}) =>
+  run(["memory", ...argv], answers, world);
+
+/** Runs a command against a gateway that answers these requests, each named `<method> <path>`; anything else is a 404. */
+async function run(
   argv: readonly string[],
   answers: Readonly<Record<string, Answered>>,
-  world: { readonly stdin?: string; readonly interactive?: boolean } = {},
+  world: World = {},
 ): Promise<CliRun & { readonly requests: readonly string[] }> {
   const socketPath = join(await makeTempFolder(), "gateway.sock");
   const requests: string[] = [];
@@ -67,7 +75,7 @@ async function logs(
   await new Promise<void>((listening) => server.listen(socketPath, listening));
   onTestFinished(() => void server.close());
   const { stdin = "", interactive = false } = world;
-  const ran = await runCommand(["logs", ...argv], {
+  const ran = await runCommand(argv, {
     ports: { socketPath: async () => socketPath },
     interactive,
     stdin: typed(stdin),
@@ -79,7 +87,7 @@ test("list sends its filters, and prints a line for each entry and how to contin
   const path = "GET /api/v1/logs?sessionId=0b0c&source=session&status=ready&limit=2";
   const body = { logs: [entry(), entry({ logId: "log2", title: null, status: "pending" })], nextCursor: "c1" };
   const argv = ["list", "--session", "0b0c", "--source", "session", "--status", "ready", "--limit", "2"];
-  const run = await logs(argv, { [path]: { body } });
+  const run = await memory(argv, { [path]: { body } });
   expect(run.stdout.split("\n")).toEqual([
     "TIME                      ENTRY  SOURCE            SESSION  TITLE",
     `${at}  log1   session           0b0c     Fix the guard`,
@@ -87,51 +95,51 @@ test("list sends its filters, and prints a line for each entry and how to contin
     "",
   ]);
   expect(run).toMatchObject({ code: 0, stderr: "More: --cursor c1\n" });
-  const none = await logs(["list"], { "GET /api/v1/logs": { body: { logs: [], nextCursor: null } } });
+  const none = await memory(["list"], { "GET /api/v1/logs": { body: { logs: [], nextCursor: null } } });
   expect(none).toMatchObject({
     code: 0,
     stdout: "",
     stderr: "No entries. Running sessions are saved to memory when they end.\n",
   });
-  const json = await logs([...argv, "--json"], { [path]: { body } });
+  const json = await memory([...argv, "--json"], { [path]: { body } });
   expect(JSON.parse(json.stdout)).toEqual(body);
   for (const wrong of [
     ["--limit", "0"],
     ["--source", "x"],
   ])
-    expect((await logs(["list", ...wrong], {})).code).toBe(2);
+    expect((await memory(["list", ...wrong], {})).code).toBe(2);
 });
 
 test("show prints an entry and its facts, without control characters", async () => {
-  const run = await logs(["show", "log1"], { "GET /api/v1/logs/log1": { body: detail } });
+  const run = await memory(["show", "log1"], { "GET /api/v1/logs/log1": { body: detail } });
   expect(run.stdout).toContain("Fix the guard\nEntry: log1 · session · ready\nSession: 0b0c\nDirectory: /srv/code\n");
   expect(run.stdout).toContain("why so");
   expect(run.stdout).toMatch(/now +Decision:timeout +status +30 s +log1\n$/);
   expect(run.stdout).not.toMatch(/[\u0007\u001b]/);
   const text = { ...detail, content: "a\u009b1mb", turns: null, facts: [] };
-  expect((await logs(["show", "x/1"], { "GET /api/v1/logs/x%2F1": { body: text } })).stdout).toContain("\n\nab\n");
-  const gone = await logs(["show", "none"], {});
+  expect((await memory(["show", "x/1"], { "GET /api/v1/logs/x%2F1": { body: text } })).stdout).toContain("\n\nab\n");
+  const gone = await memory(["show", "none"], {});
   expect(gone).toMatchObject({
     code: 1,
-    stderr: "postern: log_not_found: This is log_not_found. List entries with `postern logs list`.\n",
+    stderr: "postern: log_not_found: This is log_not_found. List entries with `postern memory list`.\n",
   });
 });
 
 test("search sends its filters", async () => {
   const path = "/api/v1/search?q=guard&sessionId=s1&source=session&status=ready";
   const answers = { [`GET ${path}`]: { body: { hits: [], hasMore: false, partial: false } } };
-  const run = await logs(["search", "guard", "--session", "s1", "--source", "session", "--status", "ready"], answers);
+  const run = await memory(["search", "guard", "--session", "s1", "--source", "session", "--status", "ready"], answers);
   expect([run.code, run.stderr]).toEqual([0, "Nothing found.\n"]);
-  expect((await logs(["search", "guard", "--source", "elsewhere"], answers)).code).toBe(2);
+  expect((await memory(["search", "guard", "--source", "elsewhere"], answers)).code).toBe(2);
 });
 
 test("search shows each entry with the text around the words", async () => {
   const hits = [{ log: entry(), snippet: "…the \u001b[31mguard…", score: 1 }];
   const answers = { "GET /api/v1/search?q=the+guard&limit=1": { body: { hits, hasMore: true, partial: true } } };
-  const run = await logs(["search", "the", "guard", "--limit", "1"], answers);
+  const run = await memory(["search", "the", "guard", "--limit", "1"], answers);
   expect(run.stdout).toBe(`Fix the guard\n  log1 · ${at} · 0b0c\n  …the guard…\n`);
   expect(run.stderr).toBe("1 entry. More with --limit. Only the newest matches were searched.\n");
-  const bold = await logs(["search", "the", "guard", "--limit", "1"], answers, { interactive: true });
+  const bold = await memory(["search", "the", "guard", "--limit", "1"], answers, { interactive: true });
   expect(bold.stdout).toContain("\u001b[1mguard\u001b[22m");
 });
 
@@ -141,30 +149,30 @@ test("facts sends its filters by the gateway's names", async () => {
   const argv = ["--subject", "Decision:timeout", "--predicate", "status", "--object", "e1"];
   const times = ["--as-of", "2026-01-01T00:00:00Z", "--known-at", "2026-02-01T00:00:00Z"];
   const body = { facts: [{ ...fact, validTo: at, object: fact.subject, value: null }], nextCursor: "c2" };
-  const run = await logs(["facts", ...argv, ...times], { [`GET /api/v1/facts?${query}`]: { body } });
+  const run = await memory(["facts", ...argv, ...times], { [`GET /api/v1/facts?${query}`]: { body } });
   expect(run.stdout).toMatch(
     new RegExp(`^SINCE .*\n${at}  ${at}  Decision:timeout  status +Decision:timeout  log1\n$`),
   );
   expect(run.stderr).toBe("More: --cursor c2\n");
-  const none = await logs(["facts"], { "GET /api/v1/facts": { body: { facts: [], nextCursor: null } } });
+  const none = await memory(["facts"], { "GET /api/v1/facts": { body: { facts: [], nextCursor: null } } });
   expect(none).toMatchObject({ code: 0, stderr: "No facts.\n" });
 });
 
 test("add remembers its words, or standard input; record a session", async () => {
   const made = { "POST /api/v1/logs": { status: 201, body: entry() } };
-  const words = await logs(["add", "Decision:", "a = b", "--title", "T", "--session", "s"], made);
+  const words = await memory(["add", "Decision:", "a = b", "--title", "T", "--session", "s"], made);
   expect(words).toMatchObject({ code: 0, stdout: "log1\n" });
   expect(words.requests).toEqual(['POST /api/v1/logs {"title":"T","content":"Decision: a = b","sessionId":"s"}']);
-  const piped = await logs(["add"], made, { stdin: "from a pipe\n" });
+  const piped = await memory(["add"], made, { stdin: "from a pipe\n" });
   expect(piped.requests).toEqual(['POST /api/v1/logs {"content":"from a pipe\\n"}']);
-  expect(await logs(["add"], made)).toMatchObject({ code: 2, requests: [] });
+  expect(await memory(["add"], made)).toMatchObject({ code: 2, requests: [] });
   const path = "POST /api/v1/sessions/0b0c/record";
   const body = { outcome: "recorded", logIds: ["log1"], turns: 2 };
-  expect(await logs(["record", "0b0c"], { [path]: { body } })).toMatchObject({
+  expect(await memory(["record", "0b0c"], { [path]: { body } })).toMatchObject({
     ...{ code: 0, stdout: "log1\n", stderr: "Saved 2 turns to memory.\n" },
   });
   const known = { outcome: "known", logIds: [], turns: 0 };
-  expect((await logs(["record", "0b0c"], { [path]: { body: known } })).stderr).toContain("already");
+  expect((await memory(["record", "0b0c"], { [path]: { body: known } })).stderr).toContain("already");
 });
 
 test("delete shows what it would delete and asks; only a yes deletes", async () => {
@@ -173,19 +181,19 @@ test("delete shows what it would delete and asks; only a yes deletes", async () 
     "GET /api/v1/logs/log1": { body: detail },
   };
   const answers = { ...looks, "DELETE /api/v1/logs/log1": { body: deletion } };
-  const no = await logs(["delete", "log1"], answers, { interactive: true, stdin: "n\n" });
+  const no = await memory(["delete", "log1"], answers, { interactive: true, stdin: "n\n" });
   expect(no).toMatchObject({ code: 0, stdout: "", requests: Object.keys(looks) });
   expect(no.stderr).toContain("Fix the guard");
   expect(no.stderr).toContain(
     "4 facts, 1 statement and 2 entities will be permanently deleted. 3 statements and 1 entity stay",
   );
   const removed = 'DELETE /api/v1/logs/log1 {"id":"log1"}';
-  const yes = await logs(["delete", "log1"], answers, { interactive: true, stdin: "y\n" });
+  const yes = await memory(["delete", "log1"], answers, { interactive: true, stdin: "y\n" });
   expect(yes).toMatchObject({ stdout: "Deleted it.\n", requests: [...Object.keys(looks), removed] });
-  const json = await logs(["delete", "log1", "--yes", "--json"], answers);
+  const json = await memory(["delete", "log1", "--yes", "--json"], answers);
   expect([JSON.parse(json.stdout), json.requests]).toEqual([deletion, [removed]]);
-  expect(await logs(["delete", "log1"], answers)).toMatchObject({ code: 2, requests: [] });
-  expect(await logs(["delete", "none", "--yes"], answers)).toMatchObject({ code: 1 });
+  expect(await memory(["delete", "log1"], answers)).toMatchObject({ code: 2, requests: [] });
+  expect(await memory(["delete", "none", "--yes"], answers)).toMatchObject({ code: 1 });
 });
 
 test("purge finds older entries page by page, asks once, and deletes each; entries already deleted are no error", async () => {
@@ -199,14 +207,14 @@ test("purge finds older entries page by page, asks once, and deletes each; entri
     },
   };
   const answers = { ...pages, "DELETE /api/v1/logs/a": { body: { ...deletion, message: "It is pending." } } };
-  const no = await logs(["purge", "--before", "2026-01-01"], answers, { interactive: true, stdin: "\n" });
+  const no = await memory(["purge", "--before", "2026-01-01"], answers, { interactive: true, stdin: "\n" });
   expect(no).toMatchObject({ stdout: "", requests: Object.keys(pages) });
   expect(no.stderr).toContain("2 entries will be permanently deleted.");
-  const yes = await logs(["purge", "--before", "2026-01-01", "--yes"], answers);
+  const yes = await memory(["purge", "--before", "2026-01-01", "--yes"], answers);
   expect(yes.requests.slice(2)).toEqual(['DELETE /api/v1/logs/a {"id":"a"}', 'DELETE /api/v1/logs/b {"id":"b"}']);
   expect(yes).toMatchObject({ code: 0, stdout: "Deleted 1 entry with 4 facts.\n" });
   expect(yes.stderr).toContain("pending");
-  const all = await logs(["purge", "--all", "--yes", "--json"], answers);
+  const all = await memory(["purge", "--all", "--yes", "--json"], answers);
   expect(JSON.parse(all.stdout)).toEqual({ deleted: 1 });
   expect(all.requests).toHaveLength(5);
 });
@@ -218,19 +226,31 @@ test("purge deletes a whole session, and names missing options", async () => {
     "GET /api/v1/logs?sessionId=0b0c&limit=200": { body: { logs: [entry()], nextCursor: null } },
     "DELETE /api/v1/logs?sessionId=0b0c&confirm=true": { body },
   };
-  const run = await logs(["purge", "--session", "0b0c", "--yes"], answers);
+  const run = await memory(["purge", "--session", "0b0c", "--yes"], answers);
   expect(run).toMatchObject({ code: 0, stdout: `${message}\n`, requests: Object.keys(answers) });
   for (const wrong of [[], ["--all", "--session", "x"], ["--all"], ["--before", "yesterday", "--yes"]]) {
-    expect(await logs(["purge", ...wrong], answers), wrong.join(" ")).toMatchObject({ code: 2, requests: [] });
+    expect(await memory(["purge", ...wrong], answers), wrong.join(" ")).toMatchObject({ code: 2, requests: [] });
   }
+});
+
+test("`postern logs` still works, and prints its new name on standard error", async () => {
+  const answers = { "GET /api/v1/logs": { body: { logs: [entry()], nextCursor: null } } };
+  const now = await memory(["list", "--json"], answers);
+  const former = await run(["logs", "list", "--json"], answers);
+  expect(former).toEqual({
+    ...now,
+    stderr: "`postern logs` is now `postern memory`. The next version removes the old name.\n",
+  });
+  expect((await runCommand(["help", "logs"])).stdout).toMatch(/^Usage: postern memory /);
+  expect((await runCommand(["--help"])).stdout).not.toMatch(/^ {2}logs/m);
 });
 
 test("help has examples, and without a gateway every command has the same exit code", async () => {
   for (const command of ["list", "show", "search", "facts", "add", "record", "delete", "purge"]) {
-    const { code, stdout } = await runCommand(["logs", command, "--help"]);
-    expect([code, stdout], command).toEqual([0, expect.stringContaining(`$ postern logs ${command}`)]);
+    const { code, stdout } = await runCommand(["memory", command, "--help"]);
+    expect([code, stdout], command).toEqual([0, expect.stringContaining(`$ postern memory ${command}`)]);
   }
   const socketPath = join(await makeTempFolder(), "none.sock");
-  const { code } = await runCommand(["logs", "list"], { ports: { socketPath: async () => socketPath } });
+  const { code } = await runCommand(["memory", "list"], { ports: { socketPath: async () => socketPath } });
   expect(code).toBe(3);
 });

@@ -29,18 +29,18 @@ interface PurgeOptions extends DeleteOptions {
 const maxPurged = 100_000;
 const pageSize = 200;
 
-/** `postern logs delete|purge`. */
+/** `postern memory delete|purge`. */
 export function addForgetCommands(group: Command, context: CliContext): void {
-  describe(group.command("delete"), ["postern logs delete 0198…", "postern logs delete 0198… --yes --json"])
+  describe(group.command("delete"), ["postern memory delete 0198…", "postern memory delete 0198… --yes --json"])
     .description("permanently delete an entry and everything derived only from it, after showing what is deleted")
-    .argument("<logId>", "the ID that `postern logs list` shows")
+    .argument("<logId>", "the ID that `postern memory list` shows")
     .option("--yes", "skip the confirmation")
     .action((logId: string, options: DeleteOptions) => deleteOne(logId, { options, context }));
 
   describe(group.command("purge"), [
-    "postern logs purge --session 0b0c…",
-    "postern logs purge --before 2026-01-01",
-    "postern logs purge --all --yes",
+    "postern memory purge --session 0b0c…",
+    "postern memory purge --before 2026-01-01",
+    "postern memory purge --all --yes",
   ])
     .description(
       "permanently delete entries: of a session, before a time, or all of your account. Backups still contain them, and pre-upgrade copies do for up to 30 days",

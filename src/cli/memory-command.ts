@@ -22,7 +22,7 @@ import {
 import { readAll, send } from "./context.ts";
 import { withQuery } from "./gateway-client.ts";
 import { markerOf } from "./list-command.ts";
-import { addForgetCommands } from "./logs-forget-command.ts";
+import { addForgetCommands } from "./memory-forget-command.ts";
 import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { count, plainLine, plainText, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -39,21 +39,21 @@ interface AddOptions extends CommonOptions {
 
 const tooMuch = { maxBytes: 4 * maxLogCharacters, tooLarge: "The text is too long for one entry." };
 
-/** `postern logs …`: the memory, through the running gateway, as the owner. */
-export function addLogsCommands(program: Command, context: CliContext): void {
-  const group = program.command("logs").description("search and manage memory");
+/** `postern memory …`: the memory, through the running gateway, as the owner. */
+export function addMemoryCommands(program: Command, context: CliContext): void {
+  const group = program.command("memory").description("search and manage memory");
   addListCommand(group, context);
   addShowCommand(group, context);
-  addLogQueryCommands(group, context);
+  addQueryCommands(group, context);
   addAddCommands(group, context);
   addForgetCommands(group, context);
 }
 
 function addListCommand(group: Command, context: CliContext): void {
   describe(group.command("list"), [
-    "postern logs list",
-    "postern logs list --session 0b0c… --limit 200",
-    "postern logs list --json | jq -r '.logs[].logId'",
+    "postern memory list",
+    "postern memory list --session 0b0c… --limit 200",
+    "postern memory list --json | jq -r '.logs[].logId'",
   ])
     .description("list memory entries, newest first")
     .option("--session <id>", "only this session")
@@ -73,9 +73,9 @@ function addListCommand(group: Command, context: CliContext): void {
 }
 
 function addShowCommand(group: Command, context: CliContext): void {
-  describe(group.command("show"), ["postern logs show 0198…", "postern logs show 0198… --json"])
+  describe(group.command("show"), ["postern memory show 0198…", "postern memory show 0198… --json"])
     .description("print an entry and its facts")
-    .argument("<logId>", "the ID that `postern logs list` shows")
+    .argument("<logId>", "the ID that `postern memory list` shows")
     .action(async (logId: string, { json }: CommonOptions) => {
       const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
       const log = await send(context, { method: "GET", path }, logDetailSchema);
@@ -85,8 +85,8 @@ function addShowCommand(group: Command, context: CliContext): void {
 
 function addAddCommands(group: Command, context: CliContext): void {
   describe(group.command("add"), [
-    'postern logs add "Decision: timeout = 30 s"',
-    "git log -1 | postern logs add --title 'What was released'",
+    'postern memory add "Decision: timeout = 30 s"',
+    "git log -1 | postern memory add --title 'What was released'",
   ])
     .description("add a note, from the argument or standard input; lines `Decision: …` and `Remember: …` become facts")
     .argument("[text...]", "the text of the note")
@@ -105,7 +105,7 @@ function addAddCommands(group: Command, context: CliContext): void {
       context.stdout(json ? `${printableJson(log)}\n` : `${plainLine(log.logId)}\n`);
     });
 
-  describe(group.command("record"), ["postern logs record 0b0c…"])
+  describe(group.command("record"), ["postern memory record 0b0c…"])
     .description("save a session to memory now, including turns that were deleted from it before")
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
@@ -133,12 +133,12 @@ interface SearchOptions extends CommonOptions, Pick<SearchLogsInput, "source" | 
   readonly session?: string;
 }
 
-/** `postern logs search|facts`. */
-function addLogQueryCommands(group: Command, context: CliContext): void {
+/** `postern memory search|facts`. */
+function addQueryCommands(group: Command, context: CliContext): void {
   describe(group.command("search"), [
-    "postern logs search timeout",
-    "postern logs search '\"flaky mirror\" retr' --json",
-    "postern logs search release --session 0b0c…",
+    "postern memory search timeout",
+    "postern memory search '\"flaky mirror\" retr' --json",
+    "postern memory search release --session 0b0c…",
   ])
     .description('search entries; all words must occur, "quoted words" as a phrase, and the last word also as a prefix')
     .argument("<query...>", "words to search for")
@@ -164,9 +164,9 @@ function addLogQueryCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("facts"), [
-    "postern logs facts --predicate status",
-    "postern logs facts --subject Decision:timeout",
-    "postern logs facts --object File:/code/app/main.ts --predicate edited --as-of 2026-05-01T00:00:00Z",
+    "postern memory facts --predicate status",
+    "postern memory facts --subject Decision:timeout",
+    "postern memory facts --object File:/code/app/main.ts --predicate edited --as-of 2026-05-01T00:00:00Z",
   ])
     .description("list facts, newest first, each with the time for which it is valid")
     .option("--subject <thing>", "Type:key, or an ID")
