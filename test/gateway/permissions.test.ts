@@ -77,11 +77,15 @@ test("a hostile child of the agent approves nothing over its session's inbox and
   const { sessionId } = asked;
   await answer(sessionId, permission.permissionId, { decision: "allow" });
   await untilIdle(sessionId);
-  onTestFinished(async () => void process.kill(Number((await readFile(diary, "utf8")).split(" ")[0]), "SIGKILL"));
+  // The child was started in the background: it may begin after the turn's end.
+  const written = (): Promise<string> => readFile(diary, "utf8").catch(() => "");
+  await expect.poll(written, patience).toContain("began");
+  const child = Number((await written()).split(" ")[0]);
+  onTestFinished(() => void process.kill(child, "SIGKILL"));
   const { api } = used.gateway;
   const next = await api.ask({ dir: used.world.repository, sessionId, prompt: "write victim.txt with x", waitMs });
   expect(next.activity).toBe("needs_permission");
-  const attempts = async (): Promise<number> => (await readFile(diary, "utf8")).split("forged").length - 1;
+  const attempts = async (): Promise<number> => (await written()).split("forged").length - 1;
   const before = await attempts();
   await expect.poll(attempts, patience).toBeGreaterThan(before + 20);
   expect(existsSync(inProject("victim.txt"))).toBe(false);

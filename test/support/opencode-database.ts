@@ -51,7 +51,7 @@ export function createOpenCodeDatabase(folder: string): OpenCodeDatabase {
         insert.run(`${id}-${sessionId}`, sessionId, seq, type, JSON.stringify(data));
       }
       db.prepare("INSERT OR REPLACE INTO event_sequence VALUES (?, ?)").run(sessionId, seq);
-      db.prepare("INSERT OR REPLACE INTO session VALUES (?, ?)").run(sessionId, 1_795_000_000_000 + seq);
+      db.prepare("INSERT OR REPLACE INTO session VALUES (?, ?)").run(sessionId, Date.now() + seq);
       db.exec("COMMIT");
     },
     remove(sessionId) {
