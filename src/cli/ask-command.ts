@@ -49,6 +49,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
   describe(group.command("ask"), [
     'postern coding ask "Why does the build fail?"',
     'postern coding ask --session 0b0c… "And on Windows?"',
+    'postern coding ask --worktree "Repair the build"',
     'postern coding ask --worktree --branch fix/build --base main "Repair the build"',
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
@@ -61,9 +62,9 @@ export function addAskCommand(group: Command, context: CliContext): void {
     .option("--model <name>", "the agent's model")
     .option("--system-prompt <text>", "appended to the agent's own system prompt, in a new session")
     .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
-    .option("--worktree", "work in a separate Git worktree next to the repository; needs --branch and --base")
-    .option("--branch <name>", "the name of the new branch")
-    .option("--base <name>", "the branch, tag or commit to start from")
+    .option("--worktree", "work in a separate Git worktree next to the repository, on a new branch")
+    .option("--branch <name>", "with --worktree: the new branch (default: a name from the prompt)")
+    .option("--base <name>", "with --worktree: the branch, tag or commit to start from (default: the default branch)")
     .option("--allow-commands", "allow a prompt that starts with `/` or `!` to run the agent's command")
     .option(
       "--on-draft <action>",
@@ -76,7 +77,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
 }
 
 async function ask(prompt: string, { options, context }: { options: AskOptions; context: CliContext }): Promise<void> {
-  refuseHalfWorktree(options);
+  refuseStrayBranch(options);
   const client = await connect(context);
   const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
   const input: AskInput = {
@@ -96,10 +97,9 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   failWhenUnfinished(answer);
 }
 
-function refuseHalfWorktree({ worktree, branch, base }: AskOptions): void {
-  const given = [worktree, branch, base].filter((option) => option !== undefined).length;
-  if (given === 0 || given === 3) return;
-  throw new PosternError("usage", "A worktree needs all three options: --worktree --branch <name> --base <name>.");
+function refuseStrayBranch({ worktree, branch, base }: AskOptions): void {
+  if (worktree === true || (branch === undefined && base === undefined)) return;
+  throw new PosternError("usage", "--branch and --base are for a new worktree. Add --worktree.");
 }
 
 /** A session continues in its own directory, wherever the command runs. */
@@ -121,9 +121,9 @@ function requestFields(options: AskOptions): Partial<AskInput> {
     ...(model !== undefined && { model }),
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(permissionMode !== undefined && { permissionMode }),
-    ...(worktree !== undefined && { worktree }),
-    ...(branch !== undefined && { branch }),
-    ...(baseBranch !== undefined && { baseBranch }),
+    ...(worktree === true && {
+      worktree: { ...(branch !== undefined && { branch }), ...(baseBranch !== undefined && { baseBranch }) },
+    }),
     ...(allowCommands !== undefined && { allowCommands }),
     ...(onDraft !== undefined && { onDraft }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),

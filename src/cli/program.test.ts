@@ -85,7 +85,7 @@ test.each([
   [["account", "add", "", "--scopes", "coding:read"], /name/],
   [["client", "add", "x", "--redirect", "nowhere"], /URL/],
   [["webhook", "add", "nonsense"], /http or https/],
-  [["coding", "ask", "x", "--branch", "b"], /--worktree --branch <name> --base <name>/],
+  [["coding", "ask", "x", "--branch", "b"], /Add --worktree/],
   [["coding", "ask"], /missing required argument 'prompt'/],
   [["coding", "ask", "two", "prompts"], /too many arguments/],
   [["coding", "ask", "x", "--permission-mode", "yolo"], /ask.*edits.*all/],

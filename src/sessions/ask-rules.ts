@@ -5,7 +5,7 @@ import type { KeyedLock } from "../core/single-flight.ts";
 import { findRepositoryRoot } from "../platform/git-repository.ts";
 import type { AllowedDir, Caller } from "../wire/caller.ts";
 import type { AskInput, OnDraft, PermissionMode } from "../wire/coding.ts";
-import type { WorktreeRecord } from "../worktrees/index.ts";
+import type { NewWorktree, WorktreeRecord } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
@@ -53,22 +53,21 @@ export function wantedWorktree({
   worktree = false,
   baseBranch,
   branch,
-}: Pick<AskInput, "worktree" | "baseBranch" | "branch">): {
-  readonly baseBranch: string;
-  readonly branch: string;
-} | null {
-  if (worktree && baseBranch !== undefined && branch !== undefined) return { baseBranch, branch };
-  if (worktree) {
+}: Pick<AskInput, "worktree" | "baseBranch" | "branch">): Pick<NewWorktree, "baseBranch" | "branch"> | null {
+  if (worktree === true) {
+    if (baseBranch !== undefined && branch !== undefined) return { baseBranch, branch };
     throw sessionError(
       "invalid_request",
-      'A worktree needs "baseBranch", which it starts from, and "branch", the new branch.',
+      'With "worktree": true, set "baseBranch", which it starts from, and "branch", the new branch. With "worktree": {}, both are optional.',
     );
   }
-  if (baseBranch === undefined && branch === undefined) return null;
-  throw sessionError(
-    "invalid_request",
-    '"baseBranch" and "branch" are for a worktree. Add "worktree": true, or omit them.',
-  );
+  if (baseBranch !== undefined || branch !== undefined) {
+    throw sessionError(
+      "invalid_request",
+      '"baseBranch" and "branch" go with "worktree": true. Add it, or put them into "worktree", or omit them.',
+    );
+  }
+  return worktree === false ? null : { baseBranch: worktree.baseBranch ?? null, branch: worktree.branch ?? null };
 }
 
 /** A session keeps the worktree that it has. @throws PosternError `session_mismatch` when another one is asked for */
@@ -77,7 +76,7 @@ export function requireSameWorktree(
   wanted: ReturnType<typeof wantedWorktree>,
   own: { readonly branch: string } | null,
 ): void {
-  if (wanted === null || wanted.branch === own?.branch) return;
+  if (wanted === null || (own !== null && (wanted.branch ?? own.branch) === own.branch)) return;
   throw sessionError(
     "session_mismatch",
     `Session ${sessionId} works ${own === null ? "in no worktree" : `on the branch ${own.branch}`}. Omit "worktree", or start a new session.`,

@@ -93,7 +93,7 @@ export function createStarter(deps: StarterDeps): Starter {
       return dir;
     }
     const { mayUse, ...named } = worktree;
-    const made = await worktrees.make({ ...named, sessionId, dir }, mayUse);
+    const made = await worktrees.make({ ...named, sessionId, dir, ...(prompt && { prompt: prompt.text }) }, mayUse);
     try {
       await prompt?.checkIn(made);
     } catch (error) {

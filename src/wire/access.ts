@@ -18,6 +18,17 @@ export const defaultAppScopes = [
 export const folderScopes = ["files", "coding", "exec"] as const;
 export const folderScopeSchema = z.enum(folderScopes);
 
+/** The template for the directory name of a folder's worktrees. A name is one path component, and always has the branch. */
+export const worktreeNameSchema = z
+  .string()
+  .max(100)
+  .regex(/^(?![.-])(?:\{branch\}|\{repository\}|[^{}/\\\p{C}])+$/u, {
+    error:
+      "Use `{branch}`, `{repository}` and plain characters. `/` and `\\` are not allowed, nor `.` or `-` at the start",
+  })
+  .refine((template) => template.includes("{branch}"), { error: "`{branch}` is missing" });
+export const defaultWorktreeName = "{branch}";
+
 export const folderSchema = z
   .object({ path: z.string(), scopes: z.array(folderScopeSchema), createdAt: z.string() })
   .meta({ id: "Folder" });

@@ -37,6 +37,21 @@ export const pendingPermissionSchema = z.object({
     .describe("Options of a dialog, in order."),
 });
 
+const branchSchema = textSchema(250);
+
+/** A request for a worktree: `true` with `baseBranch` and `branch`, as the seed has it, or an object, in which both are optional. */
+export const worktreeInputSchema = z
+  .union([
+    z.boolean(),
+    z.strictObject({
+      baseBranch: branchSchema.optional().describe("Defaults to the repository's default branch."),
+      branch: branchSchema.optional().describe("The new branch. Defaults to an unused name from the prompt."),
+    }),
+  ])
+  .describe(
+    "True creates an isolated Git worktree for `branch` from `baseBranch`. An object does too, and contains these two, both optional.",
+  );
+
 /** The Git worktree created for a session. */
 export const worktreeSchema = z.object({
   repository: z.string().describe("Directory of the main project."),
@@ -118,9 +133,9 @@ export const askInputSchema = z
     sessionId: sessionIdSchema.optional().describe("Session to continue. If omitted, a new one starts."),
     model: textSchema(200).optional(),
     systemPrompt: textSchema().optional().describe("New sessions only."),
-    worktree: z.boolean().optional().describe("True creates an isolated Git worktree for `branch` from `baseBranch`."),
-    baseBranch: textSchema(250).optional(),
-    branch: textSchema(250).optional(),
+    worktree: worktreeInputSchema.optional(),
+    baseBranch: branchSchema.optional().describe("Required when `worktree` is true."),
+    branch: branchSchema.optional().describe("Required when `worktree` is true."),
     permissionMode: permissionModeSchema.optional(),
     waitMs: waitMsSchema.optional().describe("Maximum wait until the turn ends or the agent needs input."),
     idempotencyKey: textSchema(200).optional(),
@@ -256,9 +271,9 @@ export const spawnInputSchema = z
     systemPrompt: textSchema().optional(),
     cols: colsSchema.optional().describe("Clamped to 2 to 1000."),
     rows: colsSchema.optional().describe("Clamped to 1 to 500."),
-    worktree: z.boolean().optional(),
-    baseBranch: textSchema(250).optional(),
-    branch: textSchema(250).optional(),
+    worktree: worktreeInputSchema.optional(),
+    baseBranch: branchSchema.optional().describe("Required when `worktree` is true."),
+    branch: branchSchema.optional().describe("Required when `worktree` is true."),
   })
   .meta({ id: "SpawnInput" });
 

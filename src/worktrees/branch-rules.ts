@@ -1,13 +1,11 @@
 import { lstat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "../platform/git-command.ts";
-import type { RepositoryPlace } from "../platform/git-repository.ts";
+import { type RepositoryPlace, readPointer } from "../platform/git-repository.ts";
 import { commitOf } from "./git-workshop.ts";
 import { worktreeError } from "./worktree-deps.ts";
 
-/** The longest file name on common file systems. */
-const maxFileNameBytes = 255;
 const commitId = /^[0-9a-f]{7,64}$/;
 
 /** @throws PosternError `invalid_request` for a name that git rejects, or that could be read as an option */
@@ -25,13 +23,26 @@ export async function requireBranchName(git: Git, at: GitPlace, branch: string):
   );
 }
 
-/** The path of a branch's worktree: next to the repository, named after the branch. @throws PosternError `invalid_request` */
-export function worktreePathOf(repositoryRoot: string, branch: string): string {
-  const name = branch.replaceAll("/", "-");
-  if (Buffer.byteLength(name) > maxFileNameBytes) {
-    throw worktreeError("invalid_request", "The branch name is too long for a directory name. Choose a shorter one.");
+/**
+ * The base of a worktree whose caller names none: the remote's default branch, as the local branch of that name if there is one; without
+ * a remote `main`, then `master`, then what the main checkout has.
+ */
+export async function defaultBase(git: Git, { commonDir }: RepositoryPlace): Promise<string> {
+  const at = { gitDir: commonDir };
+  const prefix = "refs/remotes/origin/";
+  const { stdout } = await git.run(["symbolic-ref", "--quiet", `${prefix}HEAD`], { at });
+  const target = stdout.toString("utf8").trim();
+  const remote = target.startsWith(prefix) ? target.slice(prefix.length) : null;
+  for (const name of remote === null ? ["main", "master"] : [remote]) {
+    if ((await branchCommit(git, commonDir, name)) !== null) return name;
   }
-  return join(dirname(repositoryRoot), name);
+  if (remote !== null && (await commitOf(git, at, target)) !== null) return `origin/${remote}`;
+  return (await branchAt(commonDir)) ?? "HEAD";
+}
+
+/** The branch that a git dir's checkout is on, which may have no commit; null for a detached `HEAD`. */
+export async function branchAt(gitDir: string): Promise<string | null> {
+  return /^ref: refs\/heads\/(.+)$/.exec((await readPointer(join(gitDir, "HEAD"))) ?? "")?.[1] ?? null;
 }
 
 /**
@@ -110,7 +121,7 @@ export async function requireFreePath(path: string): Promise<void> {
 export function worktreeExists(path: string, cause?: unknown) {
   return worktreeError(
     "worktree_exists",
-    `${path} already exists, and the worktree would be created there. Choose another "branch", or move that directory.`,
+    `${path} already exists, and the worktree would be created there. Move that directory, then try again.`,
     { cause },
   );
 }

@@ -17,14 +17,12 @@ const maxBytes = 100 * 1024 * 1024;
 const maxRulesBytes = 64 * 1024;
 const chunkBytes = 256 * 1024;
 
-/** Source and destination. */
+/** Where the files come from. */
 export interface IncludeRequest {
   readonly git: Git;
   /** The checkout that the worktree is made from. */
   readonly source: { readonly root: string; readonly gitDir: string };
   readonly commonDir: string;
-  /** The new worktree. */
-  readonly target: string;
   /** A scratch folder to create; it must not exist. */
   readonly scratchFolder: string;
 }
@@ -61,16 +59,16 @@ export async function listIncluded(request: IncludeRequest): Promise<readonly Tr
   }
 }
 
-/** Copies them, never through a link and never over an existing file. @returns the copied files */
+/** Copies files to a new worktree, never through a link and never over an existing file. @returns the copied files */
 export async function copyIncluded(
-  { source, target }: IncludeRequest,
-  names: readonly TreeName[],
+  { source, names }: { readonly source: string; readonly names: readonly TreeName[] },
+  target: string,
 ): Promise<readonly TreeName[]> {
   const copied: TreeName[] = [];
   let leftBytes = maxBytes;
   for (const name of names) {
-    if ((await sizeOfPlain(source.root, name)) === null || !(await makeParents(target, name))) continue;
-    const size = await copyNew(bytesOf(source.root, name), bytesOf(target, name), leftBytes);
+    if ((await sizeOfPlain(source, name)) === null || !(await makeParents(target, name))) continue;
+    const size = await copyNew(bytesOf(source, name), bytesOf(target, name), leftBytes);
     if (size === null) continue;
     leftBytes -= size;
     copied.push(name);

@@ -1,6 +1,5 @@
-import { mkdir } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
-import { isErrno, isPosternError, messageOf, type PosternError } from "../core/errors.ts";
+import { basename, dirname, join, relative } from "node:path";
+import { hasCode, isErrno, isPosternError, messageOf, type PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { GitError } from "../platform/git-command.ts";
 import { findRepository, type RepositoryPlace } from "../platform/git-repository.ts";
@@ -9,15 +8,13 @@ import {
   baseCommitOf,
   branchCommit,
   branchExists,
-  checkedOutElsewhere,
-  isCheckedOut,
+  defaultBase,
   requireBranchName,
-  requireFreePath,
   requireNewBranch,
   worktreeExists,
-  worktreePathOf,
 } from "./branch-rules.ts";
-import { copyIncluded, type IncludeRequest, listIncluded } from "./include-files.ts";
+import { copyIncluded, listIncluded } from "./include-files.ts";
+import { suggestBranch } from "./suggested-branch.ts";
 import { type NewWorktree, type WorktreeDeps, worktreeError } from "./worktree-deps.ts";
 import {
   checkOut,
@@ -31,6 +28,7 @@ import {
   removeOwnFolder,
   replaced,
 } from "./worktree-files.ts";
+import { foldedName, foldedNamesIn, worktreeNames } from "./worktree-names.ts";
 import type { WorktreeRecord } from "./worktree-store.ts";
 
 /** The directories that the folder rule must allow for a worktree of the repository that contains `dir`. */
@@ -55,33 +53,37 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
   );
 }
 
+/** A worktree to make, except for its place. */
+interface Plan {
+  readonly held: HeldRepository;
+  readonly record: Omit<WorktreeRecord, "worktreeId" | "path">;
+  readonly include: Awaited<ReturnType<typeof toInclude>>;
+}
+
 /**
- * Makes a worktree, and records each step before or with it. A failure is undone immediately, a crash by
- * {@link undoCreation} at the next start.
+ * Makes a worktree at the first of its possible paths that is free, and records each step before or with it. A failure is undone
+ * immediately, a crash by {@link undoCreation} at the next start.
  */
 export async function makeWorktree(
   deps: WorktreeDeps,
   place: RepositoryPlace,
-  { sessionId, dir, baseBranch, branch, held }: NewWorktree & { readonly held: HeldRepository },
+  { held, ...wanted }: NewWorktree & { readonly held: HeldRepository },
 ): Promise<WorktreeRecord> {
-  const { git, store, clock } = deps;
-  const { root, commonDir } = place;
+  const { git, clock } = deps;
+  const { commonDir } = held.place;
+  const branch = wanted.branch ?? (await suggestBranch(git, commonDir, wanted.prompt ?? ""));
   await withNameRules(deps, held.place, branch);
+  const baseBranch = wanted.baseBranch ?? (await defaultBase(git, held.place));
   const baseCommit = await baseCommitOf(git, held.place, baseBranch);
-  await requireNewBranch(git, held.place.commonDir, branch);
-  const path = worktreePathOf(root, branch);
-  const at = { commonDir: held.place.commonDir, path: join(held.parent, basename(path)) };
-  await requireFreePath(path);
-  const include = await toInclude(deps, held.place, at.path);
-  held.requireSame();
-  const record: WorktreeRecord = {
-    worktreeId: newUuid(),
-    sessionId,
+  await requireNewBranch(git, commonDir, branch);
+  const paths = await freePaths(deps, place, { branch, parent: held.parent });
+  const include = await toInclude(deps, held.place);
+  const record: Plan["record"] = {
+    sessionId: wanted.sessionId,
     state: "creating",
-    repository: root,
-    commonDir,
-    path,
-    subFolder: subFolderOf(place, dir),
+    repository: place.root,
+    commonDir: place.commonDir,
+    subFolder: subFolderOf(place, wanted.dir),
     branch,
     baseBranch,
     baseCommit,
@@ -97,6 +99,44 @@ export async function makeWorktree(
     ignoredLost: null,
     createdAt: clock.now(),
   };
+  for (const path of paths) {
+    try {
+      return await makeAt(deps, path, { held, record, include });
+    } catch (error) {
+      if (!hasCode(error, "worktree_exists")) throw error; // taken meanwhile, from another repository or by another program
+    }
+  }
+  throw worktreeError(
+    "worktree_exists",
+    `All directory names for a worktree with the branch ${branch} next to ${place.root} are taken. Choose another "branch".`,
+  );
+}
+
+/** The paths next to the repository that nothing has, and to which no session of another branch returns, in order of preference. */
+async function freePaths(
+  { store, worktreeNameFor }: WorktreeDeps,
+  { root, commonDir }: RepositoryPlace,
+  { branch, parent }: { readonly branch: string; readonly parent: string },
+): Promise<readonly string[]> {
+  const beside = dirname(root);
+  const names = worktreeNames(await worktreeNameFor(root), { repository: root, branch });
+  const present = await foldedNamesIn(parent);
+  const others = (await store.at(names.map((name) => join(beside, name)))).filter(
+    (record) => record.state !== "removed" || record.commonDir !== commonDir || record.branch !== branch,
+  );
+  const taken = new Set([...present, ...others.map(({ path }) => foldedName(basename(path)))]);
+  return names.filter((name) => !taken.has(foldedName(name))).map((name) => join(beside, name));
+}
+
+async function makeAt(
+  deps: WorktreeDeps,
+  path: string,
+  { held, record: planned, include }: Plan,
+): Promise<WorktreeRecord> {
+  const { store } = deps;
+  const at = { commonDir: held.place.commonDir, path: join(held.parent, basename(path)) };
+  held.requireSame();
+  const record: WorktreeRecord = { ...planned, worktreeId: newUuid(), path };
   if (!(await store.insert(record))) throw worktreeExists(path);
   const made = { record, branch: false };
   try {
@@ -106,12 +146,13 @@ export async function makeWorktree(
     made.branch = true;
     await deps.onStep("branch");
     held.requireSame();
-    made.record = await fill(deps, record, { at, commit: baseCommit, onRecord: (now) => void (made.record = now) });
+    const { baseCommit: commit, baseBranch, subFolder } = record;
+    made.record = await fill(deps, record, { at, commit, onRecord: (now) => void (made.record = now) });
     held.requireSame();
-    if ((await folderWithin(path, record.subFolder)) === null) {
-      throw worktreeError("dir_not_found", `${baseBranch} has no directory ${record.subFolder}.`);
+    if ((await folderWithin(path, subFolder)) === null) {
+      throw worktreeError("dir_not_found", `${baseBranch} has no directory ${subFolder}.`);
     }
-    const included = include === null ? [] : await copyIncluded(include.request, include.names);
+    const included = include === null ? [] : await copyIncluded(include, at.path);
     await deps.onStep("included");
     held.requireSame();
     if (!isSameFolder(await inodeOf(path), made.record.inode)) throw replaced(path);
@@ -133,16 +174,10 @@ async function withNameRules(deps: WorktreeDeps, { commonDir }: RepositoryPlace,
   }
 }
 
-async function toInclude(deps: WorktreeDeps, { checkout, commonDir }: RepositoryPlace, target: string) {
+export async function toInclude(deps: WorktreeDeps, { checkout, commonDir }: RepositoryPlace) {
   if (checkout === null) return null;
-  const request: IncludeRequest = {
-    git: deps.git,
-    source: checkout,
-    commonDir,
-    target,
-    scratchFolder: deps.scratchFolder(),
-  };
-  return { request, names: await listIncluded(request) };
+  const request = { git: deps.git, source: checkout, commonDir, scratchFolder: deps.scratchFolder() };
+  return { source: checkout.root, names: await listIncluded(request) };
 }
 
 async function makeBranch({ git }: WorktreeDeps, { commonDir, branch, baseCommit }: WorktreeRecord): Promise<void> {
@@ -150,8 +185,17 @@ async function makeBranch({ git }: WorktreeDeps, { commonDir, branch, baseCommit
   const args = ["update-ref", "-m", "postern: worktree", "--create-reflog", `refs/heads/${branch}`, baseCommit, none];
   const made = await git.run(args, { at: { gitDir: commonDir } });
   if (made.exitCode === 0) return;
-  if (/exists|cannot lock ref/i.test(made.stderr) && !/No space|Permission denied/i.test(made.stderr)) {
+  if (
+    /exists|cannot lock ref/i.test(made.stderr) &&
+    !/No space|Permission denied|File name too long/i.test(made.stderr)
+  ) {
     throw branchExists(branch);
+  }
+  if (/File name too long/i.test(made.stderr)) {
+    throw worktreeError(
+      "invalid_request",
+      `${JSON.stringify(branch)} is too long for a branch name. Choose a shorter "branch".`,
+    );
   }
   throw new GitError(args, made);
 }
@@ -163,7 +207,7 @@ interface MadeAt {
 }
 
 /** Makes the folder, git's entry and the files, for a new and for a recreated worktree. */
-async function fill(
+export async function fill(
   deps: WorktreeDeps,
   record: WorktreeRecord,
   {
@@ -211,69 +255,7 @@ export async function undoCreation(
   }
 }
 
-/**
- * Recreates a removed worktree from its branch, at the same path.
- * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed`
- */
-export async function remakeWorktree(deps: WorktreeDeps, removed: WorktreeRecord): Promise<WorktreeRecord> {
-  const { git, store } = deps;
-  const { commonDir, branch, path, repository, sessionId } = removed;
-  if ((await findRepository(repository))?.commonDir !== commonDir) {
-    throw worktreeError(
-      "not_a_git_repository",
-      `The repository ${repository} of session ${sessionId} no longer exists.`,
-    );
-  }
-  const commit = await branchCommit(git, commonDir, branch);
-  if (commit === null) {
-    throw worktreeError(
-      "branch_not_found",
-      `Cannot recreate the worktree of session ${sessionId}: its branch ${branch} no longer exists.`,
-    );
-  }
-  if (await isCheckedOut(git, commonDir, branch)) throw checkedOutElsewhere(branch);
-  await requireFreePath(path);
-  const include = await toInclude(deps, await requireRepository(repository), path).catch((error: unknown) => {
-    deps.log.warn({ path, error }, "cannot copy included files to a recreated worktree");
-    return null;
-  });
-  const state = { state: "recreating", gitDir: null, inode: null, included: include?.names ?? [] } as const;
-  const made = { record: await taking(path, store.update(removed, state)) };
-  try {
-    await deps.onStep("intent");
-    made.record = await fill(deps, made.record, { at: removed, commit, onRecord: (now) => void (made.record = now) });
-    if (removed.subFolder !== "" && (await folderWithin(path, removed.subFolder)) === null) {
-      await mkdir(join(path, removed.subFolder), { recursive: true }); // no longer in the branch, but the agent starts there
-    }
-    const included = include === null ? [] : await copyIncluded(include.request, include.names);
-    return await store.update(made.record, { state: "ready", included, closing: null, ignoredLost: null });
-  } catch (error) {
-    await undoRemaking(deps, made.record);
-    throw explained(error, path);
-  }
-}
-
-/** A removed worktree stays removed. */
-export async function undoRemaking({ store, log }: WorktreeDeps, record: WorktreeRecord): Promise<void> {
-  try {
-    await removeOwnFolder(record.path, record.inode);
-    await removeGitDir(record);
-    await store.update(record, { state: "removed", gitDir: null, inode: null });
-  } catch (error) {
-    log.error({ path: record.path, error }, "cannot undo the creation of a worktree; trying again at the next start");
-  }
-}
-
-/** Another worktree may now use the path; the store has at most one for each. */
-async function taking(path: string, update: Promise<WorktreeRecord>): Promise<WorktreeRecord> {
-  try {
-    return await update;
-  } catch (error) {
-    throw worktreeExists(path, error);
-  }
-}
-
-function explained(error: unknown, path: string, named = (text: string): string => text): unknown {
+export function explained(error: unknown, path: string, named = (text: string): string => text): unknown {
   if (isPosternError(error)) return error;
   if (isErrno(error, "EEXIST")) return worktreeExists(path, error);
   return failed(`Cannot create the worktree ${path}: ${named(messageOf(error))}. Everything was rolled back.`, error);

@@ -12,6 +12,8 @@ export interface WorktreeDeps {
   readonly store: WorktreeStore;
   readonly clock: Clock;
   readonly log: Log;
+  /** The template for the directory names of a repository's worktrees. */
+  readonly worktreeNameFor: (repository: string) => Promise<string>;
   /** A new name in a scratch folder, which is cleared at startup. */
   readonly scratchFolder: () => string;
   /** Called after each step, for tests that stop there. */
@@ -37,8 +39,12 @@ export interface NewWorktree {
   readonly sessionId: string;
   /** A real path. */
   readonly dir: string;
-  readonly baseBranch: string;
-  readonly branch: string;
+  /** Null for the repository's default branch. */
+  readonly baseBranch: string | null;
+  /** The new branch; null for a name from the prompt. */
+  readonly branch: string | null;
+  /** The first prompt, if there is one. */
+  readonly prompt?: string;
 }
 
 /** Codes that worktrees throw. */

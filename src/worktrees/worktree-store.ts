@@ -75,6 +75,8 @@ export interface WorktreeStore {
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
   /** Those that are, contain or contained `dir` (a real path); existing ones first. */
   holding(dir: string): Promise<readonly WorktreeRecord[]>;
+  /** Those that are or were at one of these paths. */
+  at(paths: readonly string[]): Promise<readonly WorktreeRecord[]>;
   /** Of this gateway. */
   list(states?: readonly WorktreeState[]): Promise<readonly WorktreeRecord[]>;
   withRescue(): Promise<readonly WorktreeRecord[]>;
@@ -139,8 +141,14 @@ export function createWorktreeStore(
     },
 
     async holding(dir) {
-      const rows = await mine().where("path", "in", ancestorsOf(dir)).execute();
-      return rows.map(toRecord).toSorted((a, b) => rank(a) - rank(b) || b.createdAt - a.createdAt);
+      return (await this.at(ancestorsOf(dir))).toSorted((a, b) => rank(a) - rank(b) || b.createdAt - a.createdAt);
+    },
+
+    async at(paths) {
+      const rows = await mine()
+        .where("path", "in", [...paths])
+        .execute();
+      return rows.map(toRecord);
     },
 
     async list(states) {

@@ -8,16 +8,11 @@ import { createKeyedLock } from "../core/single-flight.ts";
 import { GitError } from "../platform/git-command.ts";
 import { endGroup } from "../platform/processes.ts";
 import type { Tables } from "../storage/schema.ts";
+import { defaultWorktreeName } from "../wire/access.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
 import { createGitWorkshop } from "./git-workshop.ts";
-import {
-  countedDirs,
-  makeWorktree,
-  remakeWorktree,
-  requireRepository,
-  undoCreation,
-  undoRemaking,
-} from "./make-worktree.ts";
+import { countedDirs, makeWorktree, requireRepository, undoCreation } from "./make-worktree.ts";
+import { remakeWorktree, undoRemaking } from "./remake-worktree.ts";
 import { type Rescue, type RestoreOptions, readRescue, restoreRescue } from "./restore.ts";
 import type { TreeName } from "./tree-walk.ts";
 import { type NewWorktree, type WorktreeDeps, type WorktreeStep, worktreeError } from "./worktree-deps.ts";
@@ -27,7 +22,7 @@ import { createWorktreeStore, type WorktreeRecord } from "./worktree-store.ts";
 /** The worktrees that the gateway makes for sessions, from creation to removal. */
 export interface Worktrees {
   /**
-   * Makes a worktree for a session that is about to start.
+   * Makes a worktree for a session that is about to start, next to the repository, in a directory named after the branch.
    *
    * @param mayUse the folder rule, for directories that need not exist
    * @returns the real path in which the agent starts
@@ -82,6 +77,8 @@ export interface WorktreesOptions {
   readonly home: string;
   /** The search path for git. */
   readonly pathVariable: string;
+  /** The template for the directory names of a repository's worktrees, a real path; `{branch}` without this. */
+  readonly worktreeNameFor?: (repository: string) => Promise<string>;
   /** For tests: called after each step. */
   readonly onStep?: (step: WorktreeStep) => Promise<void>;
 }
@@ -98,6 +95,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     clock,
     log,
     scratchFolder,
+    worktreeNameFor: options.worktreeNameFor ?? (() => Promise.resolve(defaultWorktreeName)),
     onStep: options.onStep ?? (() => Promise.resolve()),
   };
 

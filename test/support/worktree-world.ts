@@ -25,6 +25,8 @@ export interface WorktreeWorld {
   again(options?: Partial<WorktreesOptions>): Worktrees;
   /** Makes a worktree from `main`, and says which session it is for. */
   make(branch: string, wanted?: Partial<NewWorktree>): Promise<{ readonly sessionId: string; readonly dir: string }>;
+  /** Makes another repository with the same files next to the first. @returns its path */
+  addRepository(name: string): Promise<string>;
   /** Runs git in the main checkout. */
   git(...args: readonly string[]): Promise<string>;
 }
@@ -77,6 +79,10 @@ export async function createWorktreeWorld(name = "project"): Promise<WorktreeWor
       const sessionId = wanted.sessionId ?? newUuid();
       const request = { sessionId, dir: repository, baseBranch: "main", branch, ...wanted };
       return { sessionId, dir: await worktrees.make(request, async () => true) };
+    },
+    async addRepository(added) {
+      await makeRepository(join(root, added));
+      return join(root, added);
     },
     git: (...args) => gitIn(repository, ...args),
   };
