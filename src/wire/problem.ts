@@ -169,7 +169,7 @@ export const problemHelp = {
     remedy: "Choose another branch, or switch branches in the other checkout.",
   },
   worktree_exists: {
-    meaning: "The path of the new worktree already exists.",
+    meaning: "The path of the worktree already exists, or all names for a new one are taken.",
     remedy: "Choose another `branch`, or move the existing directory.",
   },
   worktree_conflict: {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { CloseOutput } from "../../src/wire/coding.ts";
+import { posternEnvironment, runPostern } from "../support/postern-process.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
@@ -206,6 +207,8 @@ test("fields that do not go together are refused, and a failed start leaves no w
     { worktree: true, baseBranch: "main" },
     { branch: "x" },
     { worktree: false, baseBranch: "main" },
+    { worktree: {}, branch: "x" },
+    { worktree: { base: "main" } },
   ]) {
     expect(await api.post("/api/coding/coding_ask", { ...base, ...more })).toMatchObject({ status: 400 });
   }
@@ -224,4 +227,50 @@ test("spawn opens a terminal in a worktree", async () => {
   const spawned = await api.post<{ sessionId: string }>("/api/coding/spawn", wanted);
   expect(spawned, JSON.stringify(spawned.body)).toMatchObject({ status: 200, body: { status: "new" } });
   expect((await close(spawned.body.sessionId)).worktree).toMatchObject({ removed: true, branchKept: "spawned" });
+});
+
+/** A repository with one commit next to the first. */
+async function anotherRepository(name: string): Promise<string> {
+  const dir = join(used.world.root, name);
+  await run("git", ["clone", "--quiet", used.world.repository, dir]);
+  return dir;
+}
+
+test("a worktree without a name starts from the default branch, on a branch named after the prompt", async () => {
+  const { api } = used.gateway;
+  const { repository, root } = used.world;
+  const begun = { agent: "scripted", dir: repository, prompt: "Repair the build, please", waitMs };
+  const first = await api.ask({ ...begun, worktree: {} });
+  expect(first).toMatchObject({
+    dir: join(root, "postern-repair-the-build-please"),
+    worktree: { branch: "postern/repair-the-build-please", baseBranch: "main" },
+  });
+  const cli = ["coding", "ask", "--agent", "scripted", "--worktree", "--json", begun.prompt];
+  const env = posternEnvironment(used.world.home, used.world.env);
+  const second = await runPostern(cli, { env, cwd: repository });
+  expect(second.code, second.stderr).toBe(0);
+  const asked = JSON.parse(second.stdout);
+  expect(asked.worktree).toMatchObject({ branch: "postern/repair-the-build-please-2", baseBranch: "main" });
+  // A session that is continued keeps its worktree.
+  const again = await api.ask({ dir: repository, sessionId: first.sessionId, worktree: {}, prompt: "go on", waitMs });
+  expect(again.worktree).toEqual(first.worktree);
+  const { sessionId } = await api.ask({ agent: "scripted", dir: repository, prompt: "hello", waitMs });
+  expect(await api.post("/api/coding/coding_ask", { ...begun, sessionId, worktree: {} })).toMatchObject({
+    status: 409,
+    body: { code: "session_mismatch" },
+  });
+  for (const one of [first.sessionId, asked.sessionId, sessionId]) await close(one);
+});
+
+test("when another repository's worktree has the branch's directory, both sessions keep their own", async () => {
+  const { api } = used.gateway;
+  const { root } = used.world;
+  const other = await anotherRepository("other");
+  const first = await begin("fix/same");
+  const second = await begin("fix/same", { dir: other });
+  expect([first.dir, second.dir]).toEqual([join(root, "fix-same"), join(root, "other-fix-same")]);
+  for (const { sessionId } of [first, second]) await close(sessionId);
+  const back = await api.ask({ dir: other, sessionId: second.sessionId, prompt: "go on", waitMs });
+  expect(back).toMatchObject({ started: "resumed", dir: second.dir });
+  await close(second.sessionId);
 });
