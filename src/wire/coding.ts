@@ -40,7 +40,7 @@ export const pendingPermissionSchema = z.object({
 const branchSchema = textSchema(250);
 
 /** A request for a worktree: `true` with `baseBranch` and `branch`, as the seed has it, or an object, in which both are optional. */
-export const worktreeInputSchema = z
+const worktreeInputSchema = z
   .union([
     z.boolean(),
     z.strictObject({

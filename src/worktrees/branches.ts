@@ -3,8 +3,8 @@ import { findRepository, type RepositoryPlace } from "../platform/git-repository
 import type { Caller } from "../wire/caller.ts";
 import type { Branches } from "../wire/changes.ts";
 import { branchAt } from "./branch-rules.ts";
-import { randomBranch, suggestBranch } from "./suggested-branch.ts";
 import { countedDirs } from "./make-worktree.ts";
+import { randomBranch, suggestBranch } from "./suggested-branch.ts";
 import { worktreeError } from "./worktree-deps.ts";
 import type { FolderRule } from "./worktree-scope.ts";
 
