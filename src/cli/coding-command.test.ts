@@ -46,13 +46,13 @@ test("ask waits for the turn and prints only the agent's answer on standard outp
 });
 
 test("ask --worktree leaves the branch and the base to the gateway, unless they are given", async () => {
-  const script = { coding_ask: [{ body: askOutput() }] };
   for (const [options, worktree] of [
     [[], {}],
     [["--branch", "fix"], { branch: "fix" }],
     [["--base", "v1", "--branch", "fix"], { branch: "fix", baseBranch: "v1" }],
   ] as const) {
-    expect(await coding(script, ["ask", "hi", "--worktree", ...options])).toMatchObject({ code: 0 });
+    const run = await coding({ coding_ask: [{ body: askOutput() }] }, ["ask", "hi", "--worktree", ...options]);
+    expect(run).toMatchObject({ code: 0 });
     expect(gateway?.requests[0]?.body).toEqual({ prompt: "hi", dir: "/srv/code", waitMs: 600_000, worktree });
     await gateway?.close();
   }
