@@ -40,7 +40,7 @@ describeOnBothStores("the catalog", (openStore) => {
     await (await open()).indexer.rebuild();
     expect(await listed()).toEqual(whole.map((row) => ({ ...row, transcript_id: expect.any(Number) })));
 
-    await indexer.forget([{ agent: "opencode", sessionId: recordedSession, at: Date.parse("2027-01-01") }]);
+    await indexer.forget([{ agent: "opencode", sessionId: recordedSession, at: Date.now() + 60_000 }]);
     expect(await listed()).toMatchObject([{ turn_count: 14, title: null, first_prompt: null, reader_state: null }]);
     expect(await texts()).toEqual([]);
     sessions.remove(recordedSession);

@@ -111,6 +111,7 @@ function state({ status, activity, owner }: Session): string {
 }
 
 const steps = [
+  { unit: "y", ms: 365 * 86_400_000 },
   { unit: "d", ms: 86_400_000 },
   { unit: "h", ms: 3_600_000 },
   { unit: "m", ms: 60_000 },
