@@ -69,47 +69,37 @@ async function install(stamp: string, say: (sentence: string) => void): Promise<
   const startedAt = performance.now();
   // The binaries come as packages of their own, so that no install script has to run.
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: agentsDir });
-  const claude = findClaude();
-  const codex = findCodex();
+  const claude = programIn(modulesDir, "claude-code");
+  const codex = programIn(modulesDir, "codex");
   await mkdir(binDir, { recursive: true });
   await symlink(claude, join(binDir, "claude"));
   await symlink(codex, join(binDir, "codex"));
   await mkdir(furtherBinDir, { recursive: true });
-  await symlink(findGemini(), join(furtherBinDir, "gemini"));
+  await symlink(programIn(modulesDir, "gemini-cli"), join(furtherBinDir, "gemini"));
   await mkdir(openCodeBinDir, { recursive: true });
-  await symlink(findOpenCode(), join(openCodeBinDir, "opencode"));
+  await symlink(programIn(modulesDir, "opencode"), join(openCodeBinDir, "opencode"));
   await writeFile(stampFile, stamp);
   say(`Installed the agents in ${Math.round((performance.now() - startedAt) / 1000)} s.`);
 }
 
-function findClaude(): string {
-  const name = `@anthropic-ai/claude-code-${process.platform}-${process.arch}`;
-  return firstExisting("Claude Code", [join(modulesDir, name, "claude"), join(modulesDir, `${name}-musl`, "claude")]);
-}
+const machine = `${process.platform}-${process.arch}`;
 
-function findCodex(): string {
-  const vendor = join(modulesDir, `@openai/codex-${process.platform}-${process.arch}`, "vendor");
-  const triples = existsSync(vendor) ? readdirSync(vendor) : [];
-  return firstExisting(
-    "Codex",
-    triples.map((triple) => join(vendor, triple, "bin", "codex")),
-  );
-}
+/** Where each agent's program can be, in a folder `node_modules`. OpenCode's main package has an install script, this one has none. */
+const programs: Readonly<Record<string, (modules: string) => readonly string[]>> = {
+  "claude-code": (modules) =>
+    [machine, `${machine}-musl`].map((name) => join(modules, `@anthropic-ai/claude-code-${name}`, "claude")),
+  codex(modules) {
+    const vendor = join(modules, `@openai/codex-${machine}`, "vendor");
+    return (existsSync(vendor) ? readdirSync(vendor) : []).map((triple) => join(vendor, triple, "bin", "codex"));
+  },
+  "gemini-cli": (modules) => [join(modules, "@google/gemini-cli", "bundle", "gemini.js")],
+  opencode: (modules) => [join(modules, `opencode-${machine}`, "bin", "opencode")],
+};
 
-function findGemini(): string {
-  return firstExisting("Gemini CLI", [join(modulesDir, "@google/gemini-cli", "bundle", "gemini.js")]);
-}
-
-/** OpenCode's main package has two binaries, one for old processors, and an install script that chooses. */
-function findOpenCode(): string {
-  const name = `opencode-${process.platform}-${process.arch}`;
-  return firstExisting("OpenCode", [join(modulesDir, name, "bin", "opencode")]);
-}
-
-function firstExisting(agent: string, paths: readonly string[]): string {
-  const found = paths.find((path) => existsSync(path));
-  if (found === undefined)
-    throw new Error(`There is no ${agent} for ${process.platform}-${process.arch} in test/agents.`);
+/** The agent's program in a folder `node_modules`. @throws Error if it is missing */
+export function programIn(modules: string, agent: string): string {
+  const found = programs[agent]?.(modules).find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`There is no ${agent} for ${machine} in ${modules}.`);
   return found;
 }
 

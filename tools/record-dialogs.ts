@@ -248,7 +248,7 @@ await mkdir(target, { recursive: true });
 for (const name of (await readdir(folder)).toSorted()) {
   const [, packageName = "", version = ""] = /^(.+?)-(\d+\.\d+\.\d+)$/.exec(name) ?? [];
   const template = builtInTemplates.find(
-    ({ npmPackage }) => npmPackage?.replace("@", "").replace("/", "-") === packageName,
+    ({ releases }) => releases?.npmPackage.replace("@", "").replace("/", "-") === packageName,
   );
   if (template === undefined || (only !== undefined && only !== name)) continue;
   const binary = await binaryOf(template, join(folder, name));

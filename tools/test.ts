@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { installAgentVersions } from "./agent-versions.ts";
 import { installAgents } from "./install-agents.ts";
 import { preparePackageInstall } from "./package-install.ts";
 import {
@@ -241,6 +242,14 @@ async function runChosen(): Promise<TestCounts> {
   return full ? sumOf(main, await runFurther()) : main;
 }
 
+/** The tests run without network: what they need is installed before. */
+async function installNeededAgents(): Promise<void> {
+  await installAgents(say);
+  if (full || further || vitestArgs.some((argument) => argument.includes("agent-versions"))) {
+    await installAgentVersions(say);
+  }
+}
+
 /** The checks are left out for a selection of tests. */
 async function runChecks(): Promise<TestCounts> {
   if (vitestArgs.length > 0 || long || further) return noCounts;
@@ -254,7 +263,7 @@ async function main(): Promise<number> {
   ensurePrograms();
   const startedAt = performance.now();
   // One part waits for network and disk, the other uses the CPU.
-  const [checks] = await Promise.all([runChecks(), installAgents(say), preparePackageInstall(say)]);
+  const [checks] = await Promise.all([runChecks(), installNeededAgents(), preparePackageInstall(say)]);
   const tests = await runChosen();
   const ranNone = tests.passed + tests.failed === 0;
   const total = sumOf(checks, ranNone ? { ...tests, failed: 1, failedNames: ["no test ran"] } : tests);

@@ -1,4 +1,4 @@
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
@@ -23,4 +23,18 @@ test("an unknown version is determined again later; a known one is not", async (
   await writeFile(`${binary}.answer`, "1.2.4\n");
   await clock.advance(3_600_000);
   expect(await version()).toBe("1.2.3");
+});
+
+test("a program that was replaced by one of the same size and time is asked again", async () => {
+  const facts = createAgentFacts(createFakeClock());
+  const binary = join(await makeTempFolder(), "agent");
+  // npm gives all files this time.
+  const packed = new Date("1985-10-26T08:15:00Z");
+  for (const version of ["1.2.3", "1.2.4"]) {
+    await writeFile(`${binary}.new`, `#!/bin/sh\necho "agent ${version}"\n`);
+    await chmod(`${binary}.new`, 0o755);
+    await utimes(`${binary}.new`, packed, packed);
+    await rename(`${binary}.new`, binary);
+    expect(await facts.version(codex, binary, { PATH: "/usr/bin:/bin" })).toBe(version);
+  }
 });

@@ -69,8 +69,9 @@ export function createAgentFacts(clock: Clock): AgentFacts {
 
 async function fileState(path: string): Promise<string> {
   try {
-    const { mtimeMs, size } = await stat(path);
-    return JSON.stringify([path, mtimeMs, size]);
+    // npm gives all files the same modification time.
+    const { dev, ino, mtimeMs, ctimeMs, size } = await stat(path);
+    return JSON.stringify([path, dev, ino, mtimeMs, ctimeMs, size]);
   } catch (error) {
     if (isErrno(error, "ENOENT", "EACCES", "ENOTDIR")) return path;
     throw error;

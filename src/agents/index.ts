@@ -1,3 +1,4 @@
+export { type VersionNotice, versionNotice } from "./agent-versions.ts";
 export { customAgentSchema } from "./custom/custom.ts";
 export {
   type HookDecision,

@@ -61,7 +61,7 @@ function factsOf(template: AgentTemplate, env: Environment) {
     name: template.name,
     aliases: [...template.aliases],
     title: template.displayName,
-    npmPackage: template.npmPackage,
+    npmPackage: template.releases?.npmPackage ?? null,
     installCommand: installCommand(template),
     loginMethods: loginMethods(template),
     keyVariable: template.keyVariables.find((variable) => Boolean(env[variable])) ?? null,
@@ -69,8 +69,8 @@ function factsOf(template: AgentTemplate, env: Environment) {
 }
 
 /** The npm command that installs an agent; null if it is not on npm. */
-export function installCommand({ npmPackage }: Pick<AgentTemplate, "npmPackage">): Argv | null {
-  return npmPackage === null ? null : ["npm", "install", "--global", npmPackage];
+export function installCommand({ releases }: Pick<AgentTemplate, "releases">): Argv | null {
+  return releases === null ? null : ["npm", "install", "--global", releases.npmPackage];
 }
 
 /** Install scripts of packages get no API keys. @param env the agent's environment */

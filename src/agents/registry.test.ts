@@ -3,9 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeOnBothStores, openSqliteTestStore } from "../../test/support/database.ts";
 import { errorCode } from "../../test/support/error-code.ts";
+import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { silentLog } from "../core/log.ts";
+import { claudeCode } from "./claude-code/claude-code.ts";
 import { customAgentSchema } from "./custom/custom.ts";
-import { type AgentRegistry, createRegistry } from "./registry.ts";
+import { type AgentRegistry, createRegistry, type RegistryDeps } from "./registry.ts";
 import { createTemplates } from "./templates.ts";
 
 interface World {
@@ -16,7 +19,10 @@ interface World {
   install(name: string, version?: string): Promise<string>;
 }
 
-async function makeWorld(store: Awaited<ReturnType<typeof openSqliteTestStore>>): Promise<World> {
+async function makeWorld(
+  store: Awaited<ReturnType<typeof openSqliteTestStore>>,
+  deps: Pick<RegistryDeps, "clock" | "log"> = {},
+): Promise<World> {
   const bin = await makeTempFolder();
   const env: Record<string, string> = { PATH: `${bin}:/usr/bin:/bin`, HOME: bin };
   const mine = customAgentSchema.parse({ name: "mine", binary: "my-agent", startArgs: [], keyVariables: ["MY_KEY"] });
@@ -24,7 +30,12 @@ async function makeWorld(store: Awaited<ReturnType<typeof openSqliteTestStore>>)
   return {
     env,
     bin,
-    registry: createRegistry({ templates: createTemplates([mine, other]), db: store.db, gatewayEnv: () => env }),
+    registry: createRegistry({
+      ...deps,
+      templates: createTemplates([mine, other]),
+      db: store.db,
+      gatewayEnv: () => env,
+    }),
     async install(name, version = "1.2.3") {
       const path = join(bin, name);
       await writeFile(path, `#!/bin/sh\necho start >>"$0.starts"\necho "${name} ${version} (build)"\n`);
@@ -118,6 +129,79 @@ test("the version is determined once for each state of the program", async () =>
   await install("my-agent", "1.2.4-beta.1");
   expect((await registry.list()).availableAgents).toMatchObject([{ version: "1.2.4-beta.1" }]);
   expect(await starts()).toBe(2);
+});
+
+const claude = { minimum: "2.1.200", newestTested: claudeCode.releases?.newestTested };
+
+test("an agent that is too old is neither configured nor started, until it is updated", async () => {
+  const { registry, install } = await makeWorld(await openSqliteTestStore());
+  await install("claude", "2.1.197");
+  const refusal = `Claude Code 2.1.197 is too old: Postern needs ${claude.minimum} or newer. Run \`npm install -g @anthropic-ai/claude-code@latest\`.`;
+  const refused = { code: "agent_too_old", message: refusal };
+  await expect(registry.configure("claude-code")).rejects.toMatchObject(refused);
+  await install("claude", claude.minimum);
+  await registry.configure("claude-code");
+  expect(await registry.resolveForLaunch(undefined)).toMatchObject({ template: { name: "claude-code" } });
+  await install("claude", "2.1.197");
+  await expect(registry.resolveForLaunch("claude-code")).rejects.toMatchObject(refused);
+  expect(await registry.resolve("claude-code")).toMatchObject({ template: { name: "claude-code" } });
+  await install("claude", claude.minimum);
+  await registry.resolveForLaunch("agent_a");
+});
+
+test("an unknown version, and a custom agent of any version, are started", async () => {
+  const { registry, install } = await makeWorld(await openSqliteTestStore());
+  for (const [name, program, version] of [
+    ["codex", "codex", "unknown"],
+    ["mine", "my-agent", "0.0.1"],
+  ] as const) {
+    await install(program, version);
+    await registry.configure(name);
+    await registry.resolveForLaunch(name);
+  }
+});
+
+test("starts do not determine a version that is known", async () => {
+  const { registry, install } = await makeWorld(await openSqliteTestStore());
+  const binary = await install("claude", claude.minimum);
+  const starts = async (): Promise<number> => (await readFile(`${binary}.starts`, "utf8")).trim().split("\n").length;
+  await registry.configure("claude-code");
+  await install("claude", "2.1.201");
+  await registry.probeVersions();
+  expect(await starts()).toBe(2);
+  for (let start = 0; start < 3; start += 1) await registry.resolveForLaunch("claude-code");
+  expect(await starts()).toBe(2);
+});
+
+test("a start waits five seconds for a version", async () => {
+  const clock = createFakeClock();
+  const { registry, install } = await makeWorld(await openSqliteTestStore(), { clock });
+  const binary = await install("claude", claude.minimum);
+  await registry.configure("claude-code");
+  await writeFile(binary, '#!/bin/sh\nwhile [ ! -e "$0.answers" ]; do sleep 0.05; done\necho 2.1.197\n');
+  const starting = registry.resolveForLaunch("claude-code");
+  await expect.poll(() => clock.nextAt).not.toBeNull();
+  await clock.advance(5_000);
+  expect(await starting).toMatchObject({ binary });
+  await writeFile(`${binary}.answers`, "");
+  await expect.poll(() => errorCode(registry.resolveForLaunch("claude-code"))).toBe("agent_too_old");
+});
+
+test("a version that is newer than the tested ones is started, and logged once", async () => {
+  const logged: unknown[] = [];
+  const log = { ...silentLog, warn: (...entry: readonly unknown[]) => void logged.push(entry) };
+  const { registry, install } = await makeWorld(await openSqliteTestStore(), { log });
+  for (const version of ["99.0.0", "99.0.1"]) {
+    await install("claude", version);
+    await registry.configure("claude-code");
+    for (let start = 0; start < 2; start += 1) await registry.resolveForLaunch("claude-code");
+  }
+  const entry = { agent: "claude-code", newestTested: claude.newestTested };
+  const message = "this version of the agent is untested";
+  expect(logged).toEqual([
+    [{ ...entry, version: "99.0.0" }, message],
+    [{ ...entry, version: "99.0.1" }, message],
+  ]);
 });
 
 test("PATH is looked up each time", async () => {

@@ -2,11 +2,13 @@ import { isAbsolute } from "node:path";
 import type { Kysely } from "kysely";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
+import { type Log, silentLog } from "../core/log.ts";
 import { isExecutableFile } from "../platform/executables.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { ConfigureAgentInput } from "../wire/changes.ts";
 import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import { createAgentFacts } from "./agent-facts.ts";
+import { createLaunchCheck, requireSupported } from "./agent-versions.ts";
 import { agentEnvironment } from "./environment.ts";
 import { agentError } from "./errors.ts";
 import type { AgentTemplate, Environment } from "./template.ts";
@@ -24,10 +26,17 @@ export interface AgentRegistry {
   /** By name or alias, configured or not. @throws PosternError `agent_unknown` */
   template(nameOrAlias: string): AgentTemplate;
   /**
-   * The agent for a new or resumed process: by name or alias, else the default, else the only configured one.
+   * The agent of a request: by name or alias, else the default, else the only configured one.
    * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing`
    */
   resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
+  /**
+   * The same, for a new or resumed process. Waits a few seconds for the version of a program that was changed, then does without.
+   * @throws PosternError also `agent_too_old`
+   */
+  resolveForLaunch(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
+  /** Determines the versions of the configured agents, so that launches need not wait for them. */
+  probeVersions(): Promise<void>;
   /** The agent's current environment. */
   environmentOf(template: AgentTemplate): Environment;
   /** The version of the program at `binary`; null if unknown. */
@@ -37,12 +46,12 @@ export interface AgentRegistry {
   loginChanged(name: string): void;
   /**
    * Configures an agent or changes its binary. The first one does not become the default.
-   * @throws PosternError `agent_unknown` | `agent_binary_missing`
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_too_old`
    */
   configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
   /**
    * Configures several agents and sets the default, all or nothing.
-   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_not_configured`
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_too_old` | `agent_not_configured`
    */
   configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void>;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` */
@@ -65,6 +74,7 @@ export interface RegistryDeps {
   /** Values that no agent may see, such as the store's address. */
   readonly secrets?: readonly string[];
   readonly clock?: Clock;
+  readonly log?: Log;
 }
 
 interface Configured {
@@ -78,6 +88,11 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
   const { templates, db } = deps;
   const clock = deps.clock ?? systemClock;
   const facts = createAgentFacts(clock);
+  const checkVersion = createLaunchCheck({
+    versionOf: ({ template: agent, binary }) => facts.version(agent, binary, environmentOf(agent)),
+    clock,
+    log: deps.log ?? silentLog,
+  });
 
   function template(nameOrAlias: string): AgentTemplate {
     const found = templates.find(({ name, aliases }) => name === nameOrAlias || aliases.includes(nameOrAlias));
@@ -130,7 +145,10 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     const chosen = choices.map(({ name, binary }) => ({ agent: template(name), binary }));
     for (const { agent, binary } of chosen) {
       if (binary !== null && !(await isExecutableFile(binary))) throw binaryMissing(agent, binary);
-      if ((await facts.binary(agent, binary, environmentOf(agent))) === null) throw binaryMissing(agent, binary);
+      const env = environmentOf(agent);
+      const found = await facts.binary(agent, binary, env);
+      if (found === null) throw binaryMissing(agent, binary);
+      if (agent.releases !== null) requireSupported(agent, await facts.version(agent, found, env));
     }
     const first = defaultAgent === null ? null : template(defaultAgent).name;
     if (first !== null && !chosen.some(({ agent }) => agent.name === first)) await pick(first);
@@ -146,17 +164,33 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     });
   }
 
+  async function resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent> {
+    const chosen = await pick(nameOrAlias);
+    const env = environmentOf(chosen.template);
+    const binary = await facts.binary(chosen.template, chosen.configuredBinary, env);
+    if (binary !== null) return { template: chosen.template, binary };
+    throw binaryMissing(chosen.template, chosen.configuredBinary);
+  }
+
   return {
     templates,
     template,
     environmentOf,
+    resolve,
 
-    async resolve(nameOrAlias) {
-      const chosen = await pick(nameOrAlias);
-      const env = environmentOf(chosen.template);
-      const binary = await facts.binary(chosen.template, chosen.configuredBinary, env);
-      if (binary !== null) return { template: chosen.template, binary };
-      throw binaryMissing(chosen.template, chosen.configuredBinary);
+    async resolveForLaunch(nameOrAlias) {
+      const agent = await resolve(nameOrAlias);
+      await checkVersion(agent);
+      return agent;
+    },
+
+    async probeVersions() {
+      for (const { template: agent, configuredBinary } of await configured()) {
+        if (agent.releases === null) continue;
+        const env = environmentOf(agent);
+        const binary = await facts.binary(agent, configuredBinary, env);
+        if (binary !== null) await facts.version(agent, binary, env);
+      }
     },
 
     async list() {
@@ -203,8 +237,8 @@ async function makeDefault(db: Kysely<Tables>, name: string): Promise<void> {
   await db.updateTable("configured_agents").set({ is_default: 1 }).where("name", "=", name).execute();
 }
 
-function binaryMissing({ name, binaryName, npmPackage }: AgentTemplate, given: string | null): Error {
-  const install = npmPackage === null ? "Install it" : `Install it (\`npm install --global ${npmPackage}\`)`;
+function binaryMissing({ name, binaryName, releases }: AgentTemplate, given: string | null): Error {
+  const install = releases === null ? "Install it" : `Install it (\`npm install --global ${releases.npmPackage}\`)`;
   const what = given === null ? `\`${binaryName}\` is not on PATH` : `${given} is not an executable program`;
   return agentError(
     "agent_binary_missing",

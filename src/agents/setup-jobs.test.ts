@@ -49,7 +49,10 @@ async function setUp(
         ...createCustomTemplate(
           customAgentSchema.parse({ ...each, binary: "/x", startArgs: [], keyVariables: ["AGENT_KEY"] }),
         ),
-        npmPackage: each.name === "keyed" ? null : `@agents/${each.name}`,
+        releases:
+          each.name === "keyed"
+            ? null
+            : { npmPackage: `@agents/${each.name}`, minimum: "1.0.0", newestTested: "1.0.0", updateCommand: "true" },
       },
     ]),
   );

@@ -149,14 +149,26 @@ export interface TranscriptPlace {
   readonly inDatabase?: boolean;
 }
 
+/** An agent's versions on npm. */
+export interface AgentReleases {
+  readonly npmPackage: string;
+  /** The oldest version that passes the contract tests. Older ones are refused. */
+  readonly minimum: string;
+  /** The newest version that passed the contract tests. Newer ones get a warning. */
+  readonly newestTested: string;
+  /** For people to run. */
+  readonly updateCommand: string;
+}
+
 /** Everything that Postern knows about one agent. No other code knows an agent's flags, files or dialogs. */
 export interface AgentTemplate {
   readonly name: string;
   readonly aliases: readonly string[];
   readonly displayName: string;
-  /** Looked up on PATH, and the npm package that provides it. */
+  /** Looked up on PATH. */
   readonly binaryName: string;
-  readonly npmPackage: string | null;
+  /** Null for a custom agent. */
+  readonly releases: AgentReleases | null;
   /** The vendor's API key variables: kept for this agent, removed for all others. */
   readonly keyVariables: readonly string[];
   /**

@@ -4,7 +4,7 @@ import { sql } from "kysely";
 import type { Accounts, Principal } from "../accounts/index.ts";
 import { type AgentRegistry, type AgentTemplate, hookCommand } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
-import { isErrno, PosternError } from "../core/errors.ts";
+import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { createEvents } from "../events/index.ts";
@@ -194,6 +194,8 @@ async function start(
   oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
+  // A launch asks again.
+  void agents.probeVersions().catch((error) => log.debug({ reason: messageOf(error) }, "agents' versions are unknown"));
   memory.start();
   disposer.add(pruneCopiesDaily(join(config.home, "backups"), { clock, log }));
   const chat = await openTelegramChat({

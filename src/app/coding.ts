@@ -127,6 +127,8 @@ export interface Agents {
   template(nameOrAlias: string): AgentTemplate;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
+  /** @throws PosternError as `resolve`, and `agent_too_old` */
+  resolveForLaunch: Agents["resolve"];
   list(): Promise<ListAgentsOutput>;
   environmentOf(template: AgentTemplate): Environment;
   loginChanged(name: string): void;
@@ -216,9 +218,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     templates,
     environmentOf,
   });
-  const binaryOf = async (template: AgentTemplate): Promise<string> => (await agents.resolve(template.name)).binary;
+  const binaryOf = async (template: AgentTemplate): Promise<string> =>
+    (await agents.resolveForLaunch(template.name)).binary;
   const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
-  const resolveAgent = (name: string | undefined): ReturnType<Agents["resolve"]> => agents.resolve(name);
+  const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
   const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
   const closing = { ...deps, locator, live, store, queue, events, worktrees };
   const close = createClose(closing);

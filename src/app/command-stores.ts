@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Account, AuditNote } from "../accounts/index.ts";
-import { createKnownAgents, installEnvironment, loginArguments } from "../agents/index.ts";
+import { createKnownAgents, installEnvironment, loginArguments, versionNotice } from "../agents/index.ts";
 import { createBackup, type MadeBackup, type RestoredBackup, restoreBackup } from "../backup/index.ts";
 import type { BackupOptions, CliStores, RestoreOptions } from "../cli/ports.ts";
 import { systemClock } from "../core/clock.ts";
@@ -66,11 +66,12 @@ export async function openCommandStores(config: Config = loadConfig()): Promise<
   };
 }
 
-function setupOf({ agents }: Stores): Pick<CliStores["agents"], "known" | "locate" | "installEnvironment" | "logIn"> {
+function setupOf({ agents }: Stores): Omit<CliStores["agents"], "list" | "configure"> {
   const known = createKnownAgents(agents);
   return {
     known: () => known.list(),
     locate: (name, binary) => known.locate(name, binary),
+    versionNotice: (name, version) => versionNotice(agents.template(name), version),
     installEnvironment(name) {
       const template = agents.template(name);
       return installEnvironment(template, agents.environmentOf(template));

@@ -26,7 +26,7 @@ async function makeMachine(): Promise<Machine> {
   const config: Machine["config"] = (more = {}) =>
     loadConfig({ POSTERN_HOME: home, PATH: bin, HOME: root, POSTERN_PORT: "0", ...more });
   await program(bin, "git", "echo git version 2.50.1");
-  await program(bin, "claude", `[ "$1" = --version ] && echo 2.1.0 || echo '{"loggedIn":true}'`);
+  await program(bin, "claude", `[ "$1" = --version ] && echo 2.1.300 || echo '{"loggedIn":true}'`);
   const stores = await openCommandStores(config());
   await stores.agents.configure([{ name: "claude-code", binary: null }], null);
   await stores.close();
@@ -113,8 +113,18 @@ const planted: readonly (readonly [
     { check: "agent claude-code", level: "failure", says: /does not print its version/ },
   ],
   [
+    "an agent that is too old",
+    ({ bin }) => program(bin, "claude", `[ "$1" = --version ] && echo 2.1.197 || echo '{"loggedIn":true}'`),
+    {
+      check: "version of claude-code",
+      level: "failure",
+      says: /^Claude Code 2\.1\.197 is too old: Postern needs 2\.1\.200 or newer\.$/,
+      fix: "npm install -g @anthropic-ai/claude-code@latest",
+    },
+  ],
+  [
     "an agent that is logged out",
-    ({ bin }) => program(bin, "claude", `[ "$1" = --version ] && echo 2.1.0 || echo '{"loggedIn":false}'`),
+    ({ bin }) => program(bin, "claude", `[ "$1" = --version ] && echo 2.1.300 || echo '{"loggedIn":false}'`),
     {
       check: "agent claude-code",
       level: "failure",
@@ -200,9 +210,22 @@ async function changeStore(home: string, migration: string | null, newestAt: num
   await close();
 }
 
+test("an agent that is newer than the tests is a warning, without a command", async () => {
+  const { bin, config } = await makeMachine();
+  await program(bin, "claude", `[ "$1" = --version ] && echo 99.0.0 || echo '{"loggedIn":true}'`);
+  expect(await troubles(config())).toEqual([
+    {
+      check: "version of claude-code",
+      level: "warning",
+      message: expect.stringMatching(/^Claude Code 99\.0\.0 is newer than [\d.]+, the newest version that Postern was/),
+      fix: null,
+    },
+  ]);
+});
+
 test("several agents without a default are a warning with the command that chooses one", async () => {
   const { bin, config } = await makeMachine();
-  await program(bin, "codex", "echo codex 0.1.0");
+  await program(bin, "codex", "echo codex 0.160.0");
   const stores = await openCommandStores(config());
   await stores.agents.configure([{ name: "codex", binary: null }], null);
   await stores.close();

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import { type AgentRegistry, createRegistry, createTemplates } from "../agents/index.ts";
+import { type AgentRegistry, createRegistry, createTemplates, versionNotice } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { isErrno, messageOf } from "../core/errors.ts";
 import {
@@ -20,6 +20,7 @@ import {
   checkSmoke,
   checkStore,
   checkTerminalHost,
+  checkVersion,
   failure,
   type GatewayState,
   shellWord,
@@ -110,10 +111,10 @@ async function lookAtAgents(
 ): Promise<readonly Finding[]> {
   const list = await agents.list();
   const fixesOf = (name: string): AgentFixes => {
-    const { npmPackage, loginArgs, binaryName } = agents.template(name);
+    const { releases, loginArgs, binaryName } = agents.template(name);
     const binary = list.agents.find((agent) => agent.name === name)?.binary ?? binaryName;
     return {
-      install: npmPackage === null ? null : `npm install --global ${npmPackage}`,
+      install: releases === null ? null : `npm install --global ${releases.npmPackage}`,
       logIn: loginArgs.length === 0 ? null : [binary, ...loginArgs].map(shellWord).join(" "),
     };
   };
@@ -129,7 +130,10 @@ async function lookAtAgents(
       if (binary !== null) starts.push(checkSmoke(name, await smokeStart(agents, name), fixesOf(name)));
     }
   }
-  return [...checkAgents(list, fixesOf), ...inSandboxes, ...starts];
+  const inVersions = list.agents.flatMap(({ name, version }) =>
+    checkVersion(name, versionNotice(agents.template(name), version)),
+  );
+  return [...checkAgents(list, fixesOf), ...inVersions, ...inSandboxes, ...starts];
 }
 
 function exposureFacts(config: Config): Parameters<typeof checkExposure>[0] {

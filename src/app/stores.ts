@@ -60,6 +60,7 @@ export async function openStores(config: Config, { log, clock, place, furtherAge
     templates: createTemplates(config.agents, furtherAgents),
     db,
     clock,
+    log,
     gatewayEnv: () => config.env,
     secrets: config.databaseUrl === null ? [] : [config.databaseUrl],
   });

@@ -31,6 +31,7 @@ async function run(argv: readonly string[], clientsKnown = true) {
       list: unused,
       known: unused,
       locate: unused,
+      versionNotice: unused,
       installEnvironment: unused,
       logIn: unused,
       configure: unused,

@@ -29,6 +29,7 @@ async function run(argv: readonly string[], records = [record]) {
       list: unused,
       known: unused,
       locate: unused,
+      versionNotice: unused,
       installEnvironment: unused,
       logIn: unused,
       configure: unused,

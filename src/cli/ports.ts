@@ -70,6 +70,8 @@ export interface CliStores {
     known(): Promise<readonly KnownAgent[]>;
     /** One agent with its program at `binary`; null looks it up on PATH. */
     locate(name: string, binary: string | null): Promise<KnownAgent>;
+    /** Whether this version of the agent is too old, or newer than the tests; null if it is supported or unknown. */
+    versionNotice(name: string, version: string | null): VersionNotice | null;
     /** The environment of its installation. */
     installEnvironment(name: string): Environment;
     /** The command that logs it in. */
@@ -84,6 +86,14 @@ export interface CliStores {
 }
 
 type Environment = Readonly<Record<string, string>>;
+
+/** What is wrong with an agent's version: it is too old, or newer than the tests. */
+export interface VersionNotice {
+  readonly kind: "too_old" | "untested";
+  readonly message: string;
+  /** The command that fixes it, or null. */
+  readonly fix: string | null;
+}
 
 /** An agent, for setup. */
 export interface KnownAgent {

@@ -10,7 +10,7 @@ import { trustNotice } from "./folder-command.ts";
 import { absolutePath, type CommonOptions, describe } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
-import { installAgent, logInAgent, type SetupPlan } from "./setup-steps.ts";
+import { installAgent, logInAgent, noticeText, type SetupPlan, tooOld } from "./setup-steps.ts";
 
 /** The flags of `postern coding setup`. */
 interface SetupOptions extends CommonOptions {
@@ -31,6 +31,8 @@ const folderScopes: readonly FolderScope[] = ["files", "coding"];
 
 interface SetUp {
   readonly agents: ListAgentsOutput;
+  /** About the versions of configured agents. */
+  readonly notices: readonly string[];
   readonly folder: Folder | null;
   readonly signIn: SignInLink | null;
 }
@@ -50,7 +52,7 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     .option("--default <agent>", "the agent for requests that do not name one")
     .option("--agent <name>", "configure only this agent, without questions")
     .option("--binary <path>", "with --agent: the path of its program, if it is not on PATH")
-    .option("--install", "install what is missing from npm (of --agent; with --yes of all that npm has)")
+    .option("--install", "install what is missing or too old from npm (of --agent; with --yes of all that npm has)")
     .option("--login", "log in, in this terminal, unless the agent is logged in or has an API key")
     .option("--no-login", "do not log in, and do not ask")
     .option("--folder <path>", `also register this folder, with the scopes ${folderScopes.join(" and ")}`)
@@ -83,7 +85,7 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
     const known = await stores.agents.known();
     if (options.once && known.some(({ isConfigured }) => isConfigured)) {
       context.stderr("Already set up. Nothing changed.\n");
-      return { agents: await stores.agents.list(), folder: null, signIn: null };
+      return { ...(await configured(stores)), folder: null, signIn: null };
     }
     const asks = !saysAll && context.interactive && !options.json && !setsDefaultOnly(options, known);
     const plan = asks
@@ -95,10 +97,16 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
       options.folder === undefined ? null : await addFolder(stores, absolutePath(options.folder, context.cwd));
     await stores.agents.configure(plan.agents, plan.defaultAgent);
     const signIn = options.link ? await stores.browsers.createLink(address, null) : null;
-    return { agents: await stores.agents.list(), folder, signIn };
+    return { ...(await configured(stores)), folder, signIn };
   });
   if (done === null) throw new PosternError("cancelled", "Nothing was configured.");
   report(done, options, context);
+}
+
+async function configured({ agents: stored }: CliStores): Promise<Pick<SetUp, "agents" | "notices">> {
+  const agents = await stored.list();
+  const notices = agents.agents.flatMap(({ name, version }) => stored.versionNotice(name, version) ?? []);
+  return { agents, notices: notices.map(noticeText) };
 }
 
 /** A registered folder keeps its scopes. */
@@ -108,12 +116,13 @@ async function addFolder(stores: CliStores, path: string): Promise<Folder> {
   return registered ?? (await stores.folders.add(path, folderScopes));
 }
 
-function report({ agents, folder, signIn }: SetUp, { json, once }: SetupOptions, context: CliContext): void {
+function report({ agents, notices, folder, signIn }: SetUp, { json, once }: SetupOptions, context: CliContext): void {
   if (json) {
     const more = { ...(folder !== null && { folder }), ...(signIn !== null && { signIn }) };
     return context.stdout(`${printableJson({ ...agents, ...more })}\n`);
   }
   context.stdout(`${agentTable(agents)}\n`);
+  for (const notice of notices) context.stderr(`${notice}\n`);
   if (agents.default === null && agents.agents.length > 1) {
     context.stderr("No default agent: requests must name one. To set it: postern coding setup --default <agent>\n");
   }
@@ -166,17 +175,28 @@ async function planByFlags(
     asked.push({ name: wanted.name, binary: null });
   }
   const agents: { name: string; binary: string | null }[] = [];
+  const tooOldAgents: string[] = [];
   for (const choice of asked) {
     let { binary } = choice;
     const agent = named(choice.name);
-    if (options.install && binary === null && agent?.binary === null) {
+    const old = agent === undefined || binary !== null ? null : tooOld(agent, stores);
+    if (options.install && agent !== undefined && binary === null && (agent.binary === null || old !== null)) {
       binary = (await installAgent(agent, place)).binary;
+    } else if (old !== null && options.yes) {
+      // A refusal would leave the others unconfigured too.
+      tooOldAgents.push(noticeText(old));
+      continue;
     }
     agents.push({ name: choice.name, binary });
     if (!options.login || agent === undefined) continue;
     const now = await stores.agents.locate(agent.name, binary);
     if (now.login === "logged_out" || now.login === "unknown") await logInAgent(now, place);
   }
+  const [reason] = tooOldAgents;
+  if (reason !== undefined && agents.length === 0 && !known.some(({ isConfigured }) => isConfigured)) {
+    throw new PosternError("agent_too_old", reason);
+  }
+  for (const text of tooOldAgents) context.stderr(`Not configured: ${text}\n`);
   return { agents, defaultAgent: options.default ?? defaultWithoutAsking(options, known, agents) };
 }
 

@@ -14,8 +14,8 @@ async function makeServer(variables: Readonly<Record<string, string>>) {
   const code = join(root, "code");
   for (const folder of [bin, code]) await mkdir(folder);
   const answers = {
-    claude: `[ "$1" = --version ] && echo 2.9.9 || echo '{"loggedIn":false}'`,
-    codex: `[ "$1" = --version ] && echo codex-cli 0.9.9`,
+    claude: `[ "$1" = --version ] && echo 2.1.300 || echo '{"loggedIn":false}'`,
+    codex: `[ "$1" = --version ] && echo codex-cli 0.160.0`,
   };
   for (const [name, script] of Object.entries(answers)) {
     await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);

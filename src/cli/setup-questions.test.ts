@@ -95,7 +95,45 @@ test("a missing agent is installed from npm with the command shown; a no asks ag
   await answer(terminal, /failed[^]*Codex CLI is not on PATH\.[^]*Skip/, enter);
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n".repeat(2));
-  expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ name: "codex", version: "0.9.9" }] });
+  expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ name: "codex", version: "0.160.0" }] });
+});
+
+test("an agent that is too old is updated with the command shown", async () => {
+  const machine = await makeMachine(["codex"]);
+  await writeFile(join(machine.bin, "codex"), "#!/bin/sh\necho codex-cli 0.155.0\n");
+  const terminal = await machine.start("--no-login");
+  await answer(terminal, /Agents \(space/, enter);
+  const question =
+    /0\.155\.0 is too old: Postern needs 0\.156\.0 or newer\.[^]*Update it: npm install --global @openai\/codex/;
+  await answer(terminal, question, enter);
+  expect((await terminal.ended()).code).toBe(0);
+  expect(await machine.agents()).toMatchObject({ agents: [{ name: "codex", version: "0.160.0" }] });
+});
+
+test("with flags, an agent that is too old is left out, refused or updated; one newer than the tests is reported", async () => {
+  const machine = await makeMachine();
+  const setup = (...flags: readonly string[]) => runPostern(["coding", "setup", ...flags], { env: machine.env });
+  await writeFile(join(machine.bin, "codex"), "#!/bin/sh\necho codex-cli 0.155.0\n");
+  await writeFile(join(machine.bin, "claude"), "#!/bin/sh\necho 2.1.199\n");
+  const tooOld =
+    "Codex CLI 0.155.0 is too old: Postern needs 0.156.0 or newer. Run `npm install -g @openai/codex@latest`.\n";
+  const none = await setup("--yes");
+  expect(none).toMatchObject({ code: 1, stdout: "" });
+  expect(none.stderr).toMatch(/^postern: agent_too_old: Claude Code 2\.1\.199 is too old: /);
+  expect(await setup("--agent", "codex")).toMatchObject({ code: 1, stderr: `postern: agent_too_old: ${tooOld}` });
+  expect(await machine.agents()).toMatchObject({ agents: [] });
+
+  await writeFile(join(machine.bin, "claude"), "#!/bin/sh\necho 99.0.0\n");
+  const some = await setup("--yes");
+  expect(some.stderr).toContain(`Not configured: ${tooOld}`);
+  expect(some.stderr).toMatch(
+    /^Claude Code 99\.0\.0 is newer than [\d.]+, the newest version that Postern was tested with\.$/m,
+  );
+  expect(await machine.agents()).toMatchObject({ agents: [{ name: "claude-code" }] });
+
+  expect(await setup("--agent", "codex", "--install")).toMatchObject({ code: 0 });
+  expect(await machine.fileText("npm-calls")).toBe("npm install --global @openai/codex\n");
+  expect(await machine.agents()).toMatchObject({ agents: [{}, { name: "codex", version: "0.160.0" }] });
 });
 
 test("a program elsewhere is used by its path, and a wrong path asks again", async () => {

@@ -3,7 +3,7 @@ import { hasCode, messageOf } from "../core/errors.ts";
 import { absolutePath } from "./options.ts";
 import { plainLine } from "./plain-text.ts";
 import type { KnownAgent } from "./ports.ts";
-import { installAgent, logInAgent, type SetupPlace, type SetupPlan } from "./setup-steps.ts";
+import { installAgent, logInAgent, noticeText, type SetupPlace, type SetupPlan, tooOld } from "./setup-steps.ts";
 
 /** What options have answered already. */
 interface Answered {
@@ -30,7 +30,7 @@ export async function askForPlan(
     const binary = await askForProgram(agent, place);
     if (binary === cancelled) return null;
     if (binary === skipped) continue;
-    const now = await place.stores.agents.locate(agent.name, binary ?? agent.binary);
+    const now = await place.stores.agents.locate(agent.name, binary);
     if ((await askForLogin(now, answered, place)) === cancelled) return null;
     chosen.push({ name: agent.name, binary, title: agent.title });
   }
@@ -57,7 +57,8 @@ async function askForProgram(
   agent: KnownAgent,
   place: SetupPlace,
 ): Promise<string | null | typeof cancelled | typeof skipped> {
-  if (agent.binary !== null) {
+  let old = tooOld(agent, place.stores);
+  if (agent.binary !== null && old === null) {
     // Keeps a path that was configured before.
     const onPath = await place.stores.agents.locate(agent.name, null);
     return onPath.binary === agent.binary ? null : agent.binary;
@@ -66,9 +67,11 @@ async function askForProgram(
   const install = agent.installCommand;
   for (;;) {
     const way = await select<"install" | "path" | "skip">({
-      message: `${title} is not on PATH.`,
+      message: old === null ? `${title} is not on PATH.` : plainLine(old.message),
       options: [
-        ...(install === null ? [] : [{ value: "install" as const, label: `Install it: ${install.join(" ")}` }]),
+        ...(install === null
+          ? []
+          : [{ value: "install" as const, label: `${old === null ? "Install" : "Update"} it: ${install.join(" ")}` }]),
         { value: "path", label: "Enter the path of its program" },
         { value: "skip", label: "Skip" },
       ],
@@ -76,21 +79,26 @@ async function askForProgram(
     if (isCancel(way)) return cancelled;
     if (way === "skip") return skipped;
     try {
-      if (way === "install") return (await installAgent(agent, place)).binary;
-      const path = await text({
-        message: `Path of the ${title} program`,
-        placeholder: "/usr/local/bin/…",
-        validate: required,
-      });
-      if (isCancel(path)) return cancelled;
-      const binary = absolutePath(path.trim(), place.context.cwd);
-      if ((await place.stores.agents.locate(agent.name, binary)).version !== null) return binary;
-      log.error(`${binary} does not report a version.`);
+      const binary = way === "install" ? (await installAgent(agent, place)).binary : await askForPath(title, place);
+      if (binary === cancelled) return cancelled;
+      const found = await place.stores.agents.locate(agent.name, binary);
+      old = tooOld(found, place.stores);
+      if (old === null && (found.version !== null || way === "install")) return binary;
+      log.error(old === null ? `${binary} does not report a version.` : noticeText(old));
     } catch (error) {
       if (!hasCode(error, "agent_binary_missing")) throw error;
       log.error(messageOf(error));
     }
   }
+}
+
+async function askForPath(title: string, { context }: SetupPlace): Promise<string | typeof cancelled> {
+  const path = await text({
+    message: `Path of the ${title} program`,
+    placeholder: "/usr/local/bin/…",
+    validate: required,
+  });
+  return isCancel(path) ? cancelled : absolutePath(path.trim(), context.cwd);
 }
 
 function required(value: string | undefined): string | undefined {

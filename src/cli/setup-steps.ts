@@ -1,6 +1,6 @@
 import { PosternError } from "../core/errors.ts";
 import { plainLine } from "./plain-text.ts";
-import type { CliContext, CliStores, KnownAgent } from "./ports.ts";
+import type { CliContext, CliStores, KnownAgent, VersionNotice } from "./ports.ts";
 
 export interface SetupPlan {
   readonly agents: readonly { readonly name: string; readonly binary: string | null }[];
@@ -12,8 +12,18 @@ export interface SetupPlace {
   readonly context: CliContext;
 }
 
+/** Why this version of the agent is not started; null if it is. */
+export function tooOld({ name, version }: KnownAgent, { agents }: CliStores): VersionNotice | null {
+  const notice = agents.versionNotice(name, version);
+  return notice?.kind === "too_old" ? notice : null;
+}
+
+export function noticeText({ message, fix }: VersionNotice): string {
+  return plainLine(fix === null ? message : `${message} Run \`${fix}\`.`);
+}
+
 /**
- * Installs an agent from npm, with its output in this terminal.
+ * Installs or updates an agent from npm, with its output in this terminal.
  * @returns its program: null when PATH finds it
  * @throws PosternError `agent_binary_missing` when that did not bring a program
  */

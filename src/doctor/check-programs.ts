@@ -12,6 +12,13 @@ export interface AgentFixes {
   readonly logIn: string | null;
 }
 
+/** An installed version that is too old, or newer than the tests. */
+export interface VersionNotice {
+  readonly kind: "too_old" | "untested";
+  readonly message: string;
+  readonly fix: string | null;
+}
+
 export type SmokeResult =
   | { readonly started: true; readonly afterMs: number }
   | { readonly started: false; readonly reason: string };
@@ -65,6 +72,13 @@ function checkAgent({ name, binary, version, login }: AgentEntry, { install, log
         ? ok(check, `${what}.`)
         : warning(check, `${what} does not report whether it is logged in.`, logIn);
   }
+}
+
+/** @param notice null for a supported version */
+export function checkVersion(name: string, notice: VersionNotice | null): readonly Finding[] {
+  if (notice === null) return [];
+  const { kind, message, fix } = notice;
+  return [(kind === "too_old" ? failure : warning)(`version of ${name}`, message, fix)];
 }
 
 export function checkSmoke(name: string, result: SmokeResult, { install }: AgentFixes): Finding {

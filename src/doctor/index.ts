@@ -6,6 +6,7 @@ export {
   checkNode,
   checkSandbox,
   checkSmoke,
+  checkVersion,
   type SmokeResult,
 } from "./check-programs.ts";
 export { checkClock, checkDisk, checkFolders, checkStore } from "./check-state.ts";

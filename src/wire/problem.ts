@@ -42,6 +42,7 @@ export const problemCodes = [
   "branch_not_found",
   "agent_not_configured",
   "agent_binary_missing",
+  "agent_too_old",
   "model_not_supported",
   "too_many_sessions",
   "rate_limited",
@@ -219,6 +220,10 @@ export const problemHelp = {
   agent_binary_missing: {
     meaning: "The agent's program was not found at its configured path or on the gateway's PATH.",
     remedy: "Install it, or run `postern coding setup --agent <name> --binary <path>`.",
+  },
+  agent_too_old: {
+    meaning: "The installed version of the agent is older than the oldest that Postern supports.",
+    remedy: "Run the command in the message, which updates the agent.",
   },
   model_not_supported: {
     meaning: "The agent does not support this model or system prompt, or cannot change it while the session runs.",

@@ -16,7 +16,7 @@ export const scriptedAgent: AgentTemplate = {
   aliases: [],
   displayName: "Scripted agent",
   binaryName: "scripted",
-  npmPackage: null,
+  releases: null,
   keyVariables: [],
   nestingVariables: [],
   idRegime: "assigned",

@@ -3,10 +3,13 @@ import { join } from "node:path";
 import type { World } from "./gateway.ts";
 
 /** As a person configures a model server of their own, in a folder where the agent's first start has left what it fetches there. */
-export async function configureOpenCode(world: Pick<World, "root" | "modelServer">): Promise<void> {
+export async function configureOpenCode(
+  world: Pick<World, "root" | "modelServer">,
+  version = "1.18.33",
+): Promise<void> {
   const folder = join(world.root, ".config", "opencode");
   await mkdir(join(folder, "node_modules"), { recursive: true });
-  const fetched = { dependencies: { "@opencode-ai/plugin": "1.18.33" } };
+  const fetched = { dependencies: { "@opencode-ai/plugin": version } };
   await writeFile(join(folder, "package.json"), JSON.stringify(fetched));
   await writeFile(join(folder, "package-lock.json"), JSON.stringify({ packages: { "": fetched } }));
   const options = { baseURL: `${world.modelServer.url}/v1`, apiKey: "sk-scripted" };

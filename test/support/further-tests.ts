@@ -16,6 +16,7 @@ export const furtherTests: readonly string[] = [
   // Further agents, and what is known of all agents but rarely changes.
   "test/e2e/opencode.test.ts",
   "test/e2e/further-agents.test.ts",
+  "test/e2e/agent-versions.test.ts",
   "test/e2e/model-server.test.ts",
   "test/e2e/custom-agent.test.ts",
   "test/e2e/activity.test.ts",

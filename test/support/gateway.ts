@@ -39,8 +39,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** The agents on a world's PATH: Claude Code and Codex, or one kind alone. */
-type WorldAgents = boolean | "gemini" | "opencode" | "scripted";
+/** The agents on a world's PATH: Claude Code and Codex, one kind alone, or one at another version. */
+type WorldAgents = boolean | "gemini" | "opencode" | "scripted" | { readonly agent: string; readonly binDir: string };
 
 /** @param options `agents` go on PATH, `config` goes into the config file, `reply` answers for the model */
 export async function createWorld(options: {
@@ -74,7 +74,7 @@ export async function createWorld(options: {
       NODE_COMPILE_CACHE: sharedCompileCache(),
       POSTERN_HOME: home,
       POSTERN_LOG_LEVEL: "silent",
-      ...(options.agents === "opencode" ? {} : agentEngine),
+      ...(isOpenCode(options.agents) ? {} : agentEngine),
       CLAUDE_CONFIG_DIR: claudeDir,
       ANTHROPIC_BASE_URL: modelServer.url,
       ANTHROPIC_API_KEY: "sk-scripted-anthropic-0000000000000000",
@@ -96,9 +96,14 @@ export async function createWorld(options: {
   };
 }
 
+function isOpenCode(agents: WorldAgents): boolean {
+  return (typeof agents === "object" ? agents.agent : agents) === "opencode";
+}
+
 async function binDirsOf(agents: WorldAgents): Promise<readonly string[]> {
   if (agents === false) return [];
   if (agents === "scripted") return [scriptedBinDir];
+  if (typeof agents === "object") return [agents.binDir];
   const { binDir, furtherBinDir, openCodeBinDir } = await installAgents(() => undefined);
   if (agents === "opencode") return [openCodeBinDir];
   return [agents === "gemini" ? furtherBinDir : binDir];

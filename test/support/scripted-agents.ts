@@ -58,7 +58,7 @@ const logInScript = (state: string): string =>
 
 function claudeScript(state: string): string {
   return `case "$*" in
---version) echo 2.9.9 ;;
+--version) echo 2.1.300 ;;
 "auth status") [ -e "${state}" ] && echo '{"loggedIn":true}' || { echo '{"loggedIn":false}'; exit 1; } ;;
 "auth login") ${logInScript(state)} ;;
 esac`;
@@ -66,7 +66,7 @@ esac`;
 
 function codexScript(state: string): string {
   return `case "$*" in
---version) echo codex-cli 0.9.9 ;;
+--version) echo codex-cli 0.160.0 ;;
 "login status") [ -e "${state}" ] ;;
 login | "login --device-auth") ${logInScript(state)} ;;
 esac`;

@@ -79,7 +79,7 @@ test("the first visit leads to an agent that is installed, logged in and made th
   await press(page, "button", "Install from npm");
   await expectOnTerminal(page, "npm install --global @openai/codex");
   await rm(waits);
-  await page.getByText("0.9.9").waitFor({ timeout: patience.timeout });
+  await page.getByText("0.160.0").waitFor({ timeout: patience.timeout });
   await press(page, "button", "Use this program");
   await page.getByText("Not logged in yet.").waitFor();
 

@@ -42,7 +42,12 @@ export const claudeCode: AgentTemplate = {
   aliases: ["agent_a"],
   displayName: "Claude Code",
   binaryName: "claude",
-  npmPackage: "@anthropic-ai/claude-code",
+  releases: {
+    npmPackage: "@anthropic-ai/claude-code",
+    minimum: "2.1.200",
+    newestTested: "2.1.332",
+    updateCommand: "npm install -g @anthropic-ai/claude-code@latest",
+  },
   keyVariables: claudeKeyVariables,
   nestingVariables: [
     "CLAUDECODE",

@@ -39,7 +39,12 @@ export const codex: AgentTemplate = {
   aliases: ["agent_b"],
   displayName: "Codex CLI",
   binaryName: "codex",
-  npmPackage: "@openai/codex",
+  releases: {
+    npmPackage: "@openai/codex",
+    minimum: "0.156.0",
+    newestTested: "0.171.0",
+    updateCommand: "npm install -g @openai/codex@latest",
+  },
   keyVariables: codexKeyVariables,
   nestingVariables: [
     "CODEX_CI",

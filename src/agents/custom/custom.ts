@@ -106,7 +106,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     aliases: agent.aliases,
     displayName: agent.displayName ?? agent.name,
     binaryName: agent.binary,
-    npmPackage: null,
+    releases: null,
     keyVariables: agent.keyVariables,
     nestingVariables: [],
     idRegime: agent.idRegime,

@@ -23,7 +23,12 @@ export const geminiCli: AgentTemplate = {
   aliases: ["gemini"],
   displayName: "Gemini CLI",
   binaryName: "gemini",
-  npmPackage: "@google/gemini-cli",
+  releases: {
+    npmPackage: "@google/gemini-cli",
+    minimum: "0.54.4",
+    newestTested: "0.61.0",
+    updateCommand: "npm install -g @google/gemini-cli@latest",
+  },
   keyVariables: geminiKeyVariables,
   nestingVariables: [
     "GEMINI_CLI",

@@ -65,7 +65,12 @@ export const openCode: AgentTemplate = {
   aliases: [],
   displayName: "OpenCode",
   binaryName: "opencode",
-  npmPackage: "opencode-ai",
+  releases: {
+    npmPackage: "opencode-ai",
+    minimum: "1.18.3",
+    newestTested: "1.18.33",
+    updateCommand: "npm install -g opencode-ai@latest",
+  },
   keyVariables: openCodeKeyVariables,
   nestingVariables: ["OPENCODE", "OPENCODE_PID", "OPENCODE_ROUTE", "OPENCODE_WORKSPACE_ID"],
   idRegime: "discovered",
