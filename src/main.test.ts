@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
 import { access, chmod, cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
@@ -124,34 +123,6 @@ test("a gateway refused because another one runs has not contacted the terminal 
     await new Promise((closed) => host.close(closed));
   }
 });
-
-describe("an older Node", () => {
-  const older = olderNode();
-
-  test.skipIf(older === null)(
-    `gets one line with the required version${older === null ? " (skipped: PATH has no Node older than 24)" : ""}`,
-    async () => {
-      const run = await runPostern(["--version"], { env: posternEnvironment(home), node: older ?? "" });
-      expect(run).toMatchObject({ code: 1, stdout: "" });
-      expect(run.stderr).toMatch(/^postern: needs Node\.js 24 or newer, this is v\d+.*nodejs\.org.*\n$/);
-    },
-  );
-});
-
-function olderNode(): string | null {
-  const candidates = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/usr/local/bin"].map((folder) =>
-    join(folder, "node"),
-  );
-  for (const node of new Set(candidates)) {
-    try {
-      const version = execFileSync(node, ["--version"], { encoding: "utf8", timeout: 10_000 });
-      if (Number(/^v(\d+)/.exec(version)?.[1]) < 24) return node;
-    } catch {
-      // No Node in this folder.
-    }
-  }
-  return null;
-}
 
 describe("the package", () => {
   const repository = resolve(import.meta.dirname, "..");

@@ -10,6 +10,14 @@ import type { CliPorts } from "./cli/ports.ts";
 
 // Compiling takes a third of a start. Without a writable folder, starts are only slower.
 enableCompileCache(join(homedir(), ".cache", "postern"));
+if (process.argv[2] === "completion" && process.argv[3] === "sessions") {
+  // Pressing Tab waits for it: only what it needs is loaded.
+  const { printSessionIds } = await import("./cli/session-ids.ts");
+  const { gatewaySocketPath, runFolder, stateFolder } = await import("./app/state-folder.ts");
+  const runDir = runFolder(stateFolder(process.env).home, process.env);
+  await printSessionIds(gatewaySocketPath({ runDir }), { withinMs: Number(process.argv[4]) });
+  process.exit(0);
+}
 const { runCli } = await import("./cli/program.ts");
 const { openUserTerminal } = await import("./cli/attach/user-terminal.ts");
 const { systemClock } = await import("./core/clock.ts");
@@ -18,8 +26,8 @@ const { packageVersion } = await import("./app/version.ts");
 
 // Finishes an interrupted restore before anything is read.
 async function settleState(): Promise<void> {
-  const { stateFolder } = await import("./app/config.ts");
-  const { home } = stateFolder();
+  const { stateFolder } = await import("./app/state-folder.ts");
+  const { home } = stateFolder(process.env);
   if (!namesIn(home).some((name) => name.startsWith("restor"))) return;
   const { finishRestore } = await import("./backup/index.ts");
   await finishRestore(home);
@@ -54,7 +62,8 @@ const ports: CliPorts = {
   async startGateway(overrides) {
     await settleState();
     const config = await servedConfig(overrides);
-    const [{ createLog }, { beginStart, endTerminalHost }] = await Promise.all([
+    const [{ exposureOf }, { createLog }, { beginStart, endTerminalHost }] = await Promise.all([
+      import("./app/config.ts"),
       import("./app/log.ts"),
       import("./app/begin-start.ts"),
     ]);
@@ -67,6 +76,7 @@ const ports: CliPorts = {
     return {
       addresses,
       baseUrl,
+      isReachableFromOutside: exposureOf({ hosts: [], baseUrl }).exposure !== "this_machine",
       authRequired: config.auth === "on",
       async createSignInLink() {
         const { accountId, name } = await accounts.owner();
@@ -110,6 +120,31 @@ const ports: CliPorts = {
     return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
   },
 
+  async machine() {
+    const [{ loadConfig }, { lookAtMachine }] = await Promise.all([
+      import("./app/config.ts"),
+      import("./app/gateway-process.ts"),
+    ]);
+    return lookAtMachine(loadConfig());
+  },
+
+  async stopGateway() {
+    const [{ loadConfig }, { stopGateway }] = await Promise.all([
+      import("./app/config.ts"),
+      import("./app/gateway-process.ts"),
+    ]);
+    const service = await ports.service().catch(() => null); // a system without services
+    return stopGateway(loadConfig(), { service });
+  },
+
+  async endTerminals() {
+    const [{ loadConfig }, { endTerminalHost }] = await Promise.all([
+      import("./app/config.ts"),
+      import("./app/begin-start.ts"),
+    ]);
+    return endTerminalHost(loadConfig());
+  },
+
   runProgram,
 
   async token() {
@@ -118,7 +153,8 @@ const ports: CliPorts = {
   },
 
   async socketPath() {
-    const { gatewaySocketPath, loadConfig } = await import("./app/config.ts");
+    const { loadConfig } = await import("./app/config.ts");
+    const { gatewaySocketPath } = await import("./app/state-folder.ts");
     const { requireOwnRunFolder } = await import("./platform/private-folders.ts");
     const config = loadConfig();
     // In a folder open to others, the socket may be another user's.

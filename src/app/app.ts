@@ -17,9 +17,11 @@ import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
 import { type Coding, createCoding } from "./coding.ts";
-import { browserAddress, type Config, gatewayOrigins, gatewaySocketPath } from "./config.ts";
+import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
+import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
 import { gatewayRoutes } from "./routes.ts";
+import { gatewaySocketPath } from "./state-folder.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
 import { createCodingTools } from "./tools.ts";
@@ -94,6 +96,7 @@ async function start(
     origins: gatewayOrigins({ ...config, port }),
   });
   let place = placeOn(config.port);
+  disposer.add(() => removeGatewayRecord(config));
   const {
     db,
     dialect,
@@ -191,6 +194,7 @@ async function start(
   disposer.add(() => server.close());
   const { port, addresses } = await server.listen();
   place = placeOn(port);
+  await recordGateway(config, { baseUrl: place.baseUrl, addresses });
   oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();

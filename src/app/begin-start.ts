@@ -72,6 +72,6 @@ export async function endTerminalHost(config: Pick<Config, "runDir">): Promise<b
   return true;
 }
 
-function hostSocketPath({ runDir }: Pick<Config, "runDir">): string {
+export function hostSocketPath({ runDir }: Pick<Config, "runDir">): string {
   return join(runDir, "host.sock");
 }

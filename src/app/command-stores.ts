@@ -7,7 +7,8 @@ import { systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { removeAllLogs, removeLogs } from "../logs/index.ts";
-import { browserAddress, type Config, loadConfig, stateFolder } from "./config.ts";
+import { browserAddress, type Config, loadConfig } from "./config.ts";
+import { stateFolder } from "./state-folder.ts";
 import { openStores, type Stores } from "./stores.ts";
 import { packageVersion } from "./version.ts";
 
@@ -165,5 +166,5 @@ export function restore(
   options: RestoreOptions,
   env?: Readonly<Record<string, string | undefined>>,
 ): Promise<RestoredBackup> {
-  return restoreBackup({ ...options, ...stateFolder(env), ports: { removeLogs, removeAllLogs } });
+  return restoreBackup({ ...options, ...stateFolder(env ?? process.env), ports: { removeLogs, removeAllLogs } });
 }

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { z } from "zod";
 import { hasCode, isErrno, messageOf, PosternError } from "../core/errors.ts";
-import { sha256 } from "../core/ids.ts";
 import { isLoopback } from "../http/known-host.ts";
 import { configFileSchema, type SettingSource, settingSources } from "./settings.ts";
+import { runFolder, stateFolder } from "./state-folder.ts";
 
 /** All settings: defaults, then the config file, the environment and the command line; later ones win. */
 export interface Config extends Omit<z.output<typeof configFileSchema>, "host" | "baseUrl" | "databaseUrl"> {
@@ -34,21 +33,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const processEnvironment: Environment = process.env;
 
-// The path of a Unix socket has at most 108 bytes on Linux and 104 on macOS, with a final NUL; our longest file name has 12.
-const longestRunDirBytes = 90;
-
-/** Where a restore goes, by the environment alone, without `config.json`. */
-export function stateFolder(env: Environment = processEnvironment): {
-  readonly home: string;
-  readonly databaseUrl: string | null;
-} {
-  const set = (name: string): string | null => env[name] || null;
-  return {
-    home: resolve(set("POSTERN_HOME") ?? join(homedir(), ".postern")),
-    databaseUrl: set("POSTERN_DATABASE_URL"),
-  };
-}
-
 /**
  * The configuration of this process. Empty variables count as unset.
  * @throws PosternError `invalid_configuration`, naming the setting
@@ -58,17 +42,25 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
   return configFrom(env, { ...readConfigFile(home), ...fromEnvironment(env), ...given(overrides) });
 }
 
-/** The configuration without its invalid parts, for `postern doctor`; `problem` describes those. */
+/** The configuration without its invalid parts, for `postern doctor`; `problem` describes those, and names a variable that is one. */
 export function loadUsableConfig(env: Environment = processEnvironment): {
   readonly config: Config;
-  readonly problem: string | null;
+  readonly problem: { readonly message: string; readonly variable: string | null } | null;
 } {
   try {
     return { config: loadConfig(env), problem: null };
   } catch (error) {
     if (!hasCode(error, "invalid_configuration")) throw error;
-    return { config: usableConfig(env), problem: messageOf(error) };
+    return { config: usableConfig(env), problem: { message: messageOf(error), variable: invalidVariable(env) } };
   }
+}
+
+/** The first variable whose value alone is invalid. */
+function invalidVariable(env: Environment): string | null {
+  const variables = Object.values(settingSources).map(({ variable }) => variable);
+  const isInvalid = (variable: string): boolean =>
+    !configFileSchema.safeParse(fromEnvironment({ [variable]: env[variable] })).success;
+  return variables.find(isInvalid) ?? null;
 }
 
 function usableConfig(env: Environment): Config {
@@ -88,18 +80,13 @@ function configFrom(env: Environment, settings: Record<string, unknown>): Config
   return {
     ...rest,
     home,
-    runDir: runDirOf(home, set("XDG_RUNTIME_DIR")),
+    runDir: runFolder(home, env),
     hosts: host === undefined ? ["127.0.0.1", "::1"] : [host],
     baseUrl: baseUrl ?? null,
     databaseUrl: databaseUrl ?? null,
     env,
     token: set("POSTERN_TOKEN") ?? null,
   };
-}
-
-/** The Unix socket for the owner's requests. */
-export function gatewaySocketPath(config: Config): string {
-  return join(config.runDir, "gateway.sock");
 }
 
 /** The address for people and browsers, when the gateway listens on `port`. */
@@ -171,13 +158,6 @@ function lineOfError(text: string): number {
     }
   });
   return line === -1 ? lines.length : line + 1;
-}
-
-function runDirOf(home: string, runtimeDir: string | undefined): string {
-  const own = join(home, "run");
-  if (Buffer.byteLength(own) <= longestRunDirBytes) return own;
-  const name = `postern-${sha256(home).slice(0, 16)}`;
-  return join(runtimeDir ?? tmpdir(), name);
 }
 
 function invalid(home: string, error: z.ZodError): PosternError {

@@ -67,6 +67,9 @@ test("an invalid configuration file is a finding with the line, and the other ch
   await writeFile(join(home, "config.json"), '{ "port": "often" }');
   const [invalid] = await diagnoseHere({ smoke: false }, { ...env, POSTERN_PORT: "" });
   expect(invalid?.message).toContain('"port"');
+  expect(invalid?.fix).toContain("config.json");
+  const [variable] = await diagnoseHere({ smoke: false }, { ...env, POSTERN_PORT: "often" });
+  expect(variable).toMatchObject({ check: "configuration", fix: "unset POSTERN_PORT" });
 });
 
 test("a new machine gets the first step, and no state folder is created", async () => {
@@ -95,7 +98,7 @@ const planted: readonly (readonly [
   [
     "a broken git",
     ({ bin }) => program(bin, "git", "exit 1"),
-    { check: "git", level: "failure", says: /does not print/ },
+    { check: "git", level: "failure", says: /does not print/, fix: expect.stringMatching(/ git$/) },
   ],
   [
     "an agent that was removed",
@@ -104,13 +107,18 @@ const planted: readonly (readonly [
       check: "agent claude-code",
       level: "failure",
       says: /not found/,
-      fix: "npm install --global @anthropic-ai/claude-code",
+      fix: "postern coding setup --agent claude-code --install",
     },
   ],
   [
     "an agent that does not run",
     ({ bin }) => program(bin, "claude", "exit 1"),
-    { check: "agent claude-code", level: "failure", says: /does not print its version/ },
+    {
+      check: "agent claude-code",
+      level: "failure",
+      says: /does not print its version/,
+      fix: "npm install --global @anthropic-ai/claude-code",
+    },
   ],
   [
     "an agent that is too old",
@@ -152,7 +160,12 @@ const planted: readonly (readonly [
       await rm(home, { recursive: true });
       await symlink(`${home}-elsewhere`, home);
     },
-    { check: "state folder", level: "failure", says: /broken link/ },
+    {
+      check: "state folder",
+      level: "failure",
+      says: /broken link/,
+      fix: expect.stringMatching(/^mkdir -p -m 700 \/.*-elsewhere$/),
+    },
   ],
   [
     "a key that others can read",
@@ -273,7 +286,7 @@ test("a program on Postern's sockets that does not speak its protocol is found",
   await listen({ path: join(home, "run", "host.sock") }, "what?\n");
   expect(await troubles(config())).toMatchObject([
     { check: "gateway", level: "failure", message: expect.stringContaining("does not respond") },
-    { check: "terminal host", level: "failure" },
+    { check: "terminal host", level: "failure", fix: process.platform === "linux" ? `kill ${process.pid}` : null },
   ]);
 });
 
@@ -286,23 +299,39 @@ test("findings that a test machine cannot have", async () => {
     "ok",
   ]);
   expect(checkClock(1_000, [30_000, null])).toMatchObject([{ level: "ok" }]);
-  const host = { version: "1.0.0", gatewayRuns: true, socketPath: "/srv/host.sock" };
-  expect(checkTerminalHost(null, host)).toMatchObject([{ level: "failure", fix: "postern serve" }]);
+  const host = { version: "1.0.0", restart: commands.restart, socketPath: "/srv/host.sock" };
+  expect(checkTerminalHost(null, host)).toMatchObject([{ level: "failure", fix: commands.restart }]);
   expect(checkTerminalHost({ pid: 7, version: "0.9.0", liveTerminals: 2 }, host)).toMatchObject([
     { level: "ok", message: expect.stringMatching(/^Version 0\.9\.0 .* with 2 terminals\. It is replaced by/) },
   ]);
-  const addresses = [{ address: "127.0.0.1", port: 7177, state: "free" as const, owner: null }];
-  expect(checkGateway({ socket: { version: "0.9.0" }, addresses, version: "1.0.0" })).toMatchObject([
-    { check: "gateway", level: "warning", fix: "postern service install" },
-    { check: "port", level: "warning" },
+});
+
+const commands = {
+  restart: "systemctl --user restart postern.service",
+  upgrade: "postern service install",
+  keepKeys: "postern service install --keys",
+};
+const gatewayState = {
+  socket: { version: "1.0.0" },
+  ...{ pid: 4711, addresses: [], freePort: null, version: "1.0.0", commands },
+} as const;
+
+test("a running gateway is never told to be started: the fixes restart it, or end the one that hangs", () => {
+  const free = { address: "127.0.0.1", port: 7177, state: "free", owner: null } as const;
+  expect(checkGateway({ ...gatewayState, socket: { version: "0.9.0" }, addresses: [free] })).toMatchObject([
+    { check: "gateway", level: "warning", fix: commands.upgrade },
+    { check: "port", level: "warning", fix: commands.restart },
   ]);
-  const stuck = { address: "127.0.0.1", port: 7177, state: "other" as const, owner: { pid: 4711, name: "node" } };
-  expect(checkGateway({ socket: "silent", addresses: [stuck], version: "1.0.0" })).toMatchObject([
-    { fix: "kill -KILL 4711" },
-  ]);
+  const silent = { ...gatewayState, socket: "silent" } as const;
+  expect(checkGateway(silent)).toMatchObject([{ level: "failure", fix: "kill -KILL 4711" }]);
+  const stuck = { ...free, state: "other", owner: { pid: 4712, name: "node" } } as const;
+  expect(checkGateway({ ...silent, pid: null, addresses: [stuck] })).toMatchObject([{ fix: "kill -KILL 4712" }]);
+  const unknown = checkExposure({ ...open, authOn: false, start: "postern stop && postern serve" });
+  expect(unknown).toMatchObject([{ fix: "postern stop && POSTERN_AUTH=on postern serve" }]);
 });
 
 const open = {
+  start: "postern serve",
   exposure: "https",
   openHosts: [],
   insecureHttp: false,

@@ -1,11 +1,8 @@
 import { stat } from "node:fs/promises";
-import { request } from "node:http";
-import { connect } from "node:net";
-import { join } from "node:path";
-import { z } from "zod";
+import { basename, dirname, join } from "node:path";
 import { type AgentRegistry, createRegistry, createTemplates, versionNotice } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
-import { isErrno, messageOf } from "../core/errors.ts";
+import { messageOf } from "../core/errors.ts";
 import {
   type AgentFixes,
   checkAgents,
@@ -22,21 +19,20 @@ import {
   checkTerminalHost,
   checkVersion,
   failure,
-  type GatewayState,
   shellWord,
 } from "../doctor/index.ts";
-import { portOwner } from "../platform/port-owner.ts";
+import { socketOwner } from "../platform/port-owner.ts";
 import { inspectStore } from "../storage/inspect.ts";
 import { probeTerminalHost } from "../terminal-host/client.ts";
 import type { Finding } from "../wire/doctor.ts";
-import { browserAddress, type Config, exposureOf, gatewaySocketPath, loadUsableConfig } from "./config.ts";
+import { hostSocketPath } from "./begin-start.ts";
+import { browserAddress, type Config, exposureOf, loadUsableConfig } from "./config.ts";
+import { askForAgents, type GatewayLook, lookAtGateway } from "./diagnose-gateway.ts";
 import { smokeStart } from "./smoke-start.ts";
 import { packageVersion } from "./version.ts";
 
 /** A slower check is a failure. Commands of agents have 10 s each. */
 const checkTimeoutMs = 30_000;
-const answerTimeoutMs = 3_000;
-const connectTimeoutMs = 1_000;
 
 /** {@link diagnose} with the configuration of this process; an invalid one is a finding too. */
 export async function diagnoseHere(
@@ -46,10 +42,9 @@ export async function diagnoseHere(
   const { config, problem } = loadUsableConfig(env);
   const findings = await diagnose(config, options);
   if (problem === null) return findings;
-  return [
-    failure("configuration", problem, `\${EDITOR:-vi} ${shellWord(join(config.home, "config.json"))}`),
-    ...findings,
-  ];
+  const { message, variable } = problem;
+  const edit = `\${EDITOR:-vi} ${shellWord(join(config.home, "config.json"))}`;
+  return [failure("configuration", message, variable === null ? edit : `unset ${variable}`), ...findings];
 }
 
 /**
@@ -72,12 +67,12 @@ export async function diagnose(config: Config, { smoke }: { readonly smoke: bool
       attempt("git", () => checkGit(path)),
       attempt("state folder", () => checkFolders(config)),
       attempt("disk", () => checkDisk(config.home)),
-      attempt("store", async () => checkStore(store, { isFile: config.databaseUrl === null })),
+      attempt("store", async () => checkStore(store, await storeFacts(config, gateway))),
       attempt("clock", async () => checkClock(systemClock.now(), [store.newestAt, await writtenAt(file)])),
-      attempt("exposure", async () => checkExposure(exposureFacts(config))),
-      attempt("gateway", async () => checkGateway(await gateway)),
-      attempt("terminal host", async () => lookAtHost(config, (await gateway).socket !== "free")),
-      attempt("agents", () => lookAtAgents(agents, { smoke })),
+      attempt("exposure", async () => checkExposure(exposureFacts(await gateway))),
+      attempt("gateway", async () => checkGateway((await gateway).state)),
+      attempt("terminal host", async () => lookAtHost(config, await gateway)),
+      attempt("agents", async () => lookAtAgents(agents, { smoke, config, gateway: await gateway })),
     ]);
     return found.flat();
   } finally {
@@ -107,37 +102,69 @@ async function attempt(check: string, look: () => Promise<readonly Finding[]>): 
 
 async function lookAtAgents(
   agents: AgentRegistry,
-  { smoke }: { readonly smoke: boolean },
+  { smoke, config, gateway }: { readonly smoke: boolean; readonly config: Config; readonly gateway: GatewayLook },
 ): Promise<readonly Finding[]> {
-  const list = await agents.list();
+  const asked = gateway.state.socket === "free" ? null : await askForAgents(config);
+  const list = asked ?? (await agents.list());
+  // The gateway can have custom agents that this configuration has not.
+  const templateOf = (name: string) => agents.templates.find((template) => template.name === name) ?? null;
   const fixesOf = (name: string): AgentFixes => {
-    const { releases, loginArgs, binaryName } = agents.template(name);
+    const template = templateOf(name);
+    if (template === null) return { install: null, reinstall: null, logIn: null };
+    const { releases, loginArgs, binaryName, keyVariables } = template;
     const binary = list.agents.find((agent) => agent.name === name)?.binary ?? binaryName;
+    // The gateway lacks a key that this shell has.
+    const hasKey = asked !== null && keyVariables.some((variable) => config.env[variable]);
+    const { keepKeys, restart } = gateway.commands;
     return {
-      install: releases === null ? null : `npm install --global ${releases.npmPackage}`,
-      logIn: loginArgs.length === 0 ? null : [binary, ...loginArgs].map(shellWord).join(" "),
+      install: releases === null ? null : `postern coding setup --agent ${name} --install`,
+      reinstall: releases === null ? null : `npm install --global ${releases.npmPackage}`,
+      logIn: hasKey
+        ? (keepKeys ?? restart)
+        : loginArgs.length === 0
+          ? null
+          : [binary, ...loginArgs].map(shellWord).join(" "),
     };
   };
   const sandboxes = list.agents.map(async ({ name, binary }): Promise<readonly Finding[]> => {
-    const template = agents.template(name);
-    if (binary === null || template.checkSandbox === undefined) return [];
+    const template = templateOf(name);
+    if (binary === null || template?.checkSandbox === undefined) return [];
     return [checkSandbox(name, await template.checkSandbox(binary, agents.environmentOf(template)))];
   });
   const inSandboxes = (await Promise.all(sandboxes)).flat();
   const starts: Finding[] = [];
   if (smoke) {
     for (const { name, binary } of list.agents) {
-      if (binary !== null) starts.push(checkSmoke(name, await smokeStart(agents, name), fixesOf(name)));
+      if (binary !== null && templateOf(name) !== null)
+        starts.push(checkSmoke(name, await smokeStart(agents, name), fixesOf(name)));
     }
   }
-  const inVersions = list.agents.flatMap(({ name, version }) =>
-    checkVersion(name, versionNotice(agents.template(name), version)),
-  );
+  const inVersions = list.agents.flatMap(({ name, version }) => {
+    const template = templateOf(name);
+    return template === null ? [] : checkVersion(name, versionNotice(template, version));
+  });
   return [...checkAgents(list, fixesOf), ...inVersions, ...inSandboxes, ...starts];
 }
 
-function exposureFacts(config: Config): Parameters<typeof checkExposure>[0] {
+async function storeFacts(config: Config, gateway: Promise<GatewayLook>): Promise<Parameters<typeof checkStore>[1]> {
+  const { state, commands } = await gateway;
   return {
+    isFile: config.databaseUrl === null,
+    start: state.socket === "free" ? "postern serve" : commands.upgrade,
+    upgrade: upgradeCommand(),
+  };
+}
+
+/** A checkout has its source; a package only what was built. */
+function upgradeCommand(): string {
+  const root = join(import.meta.dirname, "../..");
+  if (basename(dirname(import.meta.dirname)) !== "src") return "npm install --global postern@latest";
+  return `git -C ${shellWord(root)} pull && npm --prefix ${shellWord(root)} ci`;
+}
+
+function exposureFacts({ config, state }: GatewayLook): Parameters<typeof checkExposure>[0] {
+  return {
+    start: state.socket === "free" ? "postern serve" : "postern stop && postern serve",
     ...exposureOf(config),
     insecureHttp: config.insecureHttp,
     authOn: config.auth === "on",
@@ -146,14 +173,15 @@ function exposureFacts(config: Config): Parameters<typeof checkExposure>[0] {
   };
 }
 
-async function lookAtHost(config: Config, gatewayRuns: boolean): Promise<readonly Finding[]> {
-  const socketPath = join(config.runDir, "host.sock");
-  const facts = { version: packageVersion, gatewayRuns, socketPath };
+async function lookAtHost(config: Config, { state, commands }: GatewayLook): Promise<readonly Finding[]> {
+  const socketPath = hostSocketPath(config);
+  const facts = { version: packageVersion, restart: state.socket === "free" ? null : commands.restart, socketPath };
   try {
     const host = await probeTerminalHost(socketPath, systemClock);
     return checkTerminalHost(host === null ? null : { ...host, liveTerminals: host.status.liveTerminals }, facts);
   } catch (error) {
-    return checkTerminalHost({ refusal: messageOf(error) }, facts);
+    const pid = await socketOwner(socketPath, config.env["PATH"] ?? "");
+    return checkTerminalHost({ refusal: messageOf(error), pid }, facts);
   }
 }
 
@@ -169,76 +197,4 @@ async function writtenAt(path: string): Promise<number | null> {
   );
   const known = times.filter((time) => time !== null);
   return known.length === 0 ? null : Math.max(...known);
-}
-
-const placeSchema = z.looseObject({ gateway: z.looseObject({ version: z.string() }) });
-
-async function lookAtGateway(config: Config, path: string): Promise<GatewayState> {
-  const answer = await ask({ socketPath: gatewaySocketPath(config), path: "/api/me" });
-  const place = placeSchema.safeParse(answer === "silent" || answer === null ? null : answer);
-  const socket = answer === null ? "free" : place.success ? { version: place.data.gateway.version } : "silent";
-  const wanted = config.port === 0 ? [] : config.hosts;
-  const addresses = await Promise.all(
-    wanted.map(async (address) => {
-      const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[address] ?? address;
-      const isOpen = await answers(host, config.port);
-      const health = isOpen ? await ask({ host, port: config.port, path: "/healthz" }) : null;
-      const isGateway = z.looseObject({ status: z.literal("ok") }).safeParse(health).success;
-      const owner = isOpen && !isGateway ? await portOwner(config.port, path) : null;
-      const state = isGateway ? ("gateway" as const) : isOpen ? ("other" as const) : ("free" as const);
-      return { address, port: config.port, state, owner };
-    }),
-  );
-  return { socket, addresses, version: packageVersion };
-}
-
-function answers(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: connectTimeoutMs });
-    const finish = (isOpen: boolean) => (): void => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once("connect", finish(true)).once("timeout", finish(false)).once("error", finish(false));
-  });
-}
-
-type GatewayAddress = { readonly socketPath: string } | { readonly host: string; readonly port: number };
-
-/** A host name that the gateway accepts. */
-function nameOf(address: GatewayAddress): string {
-  if ("socketPath" in address) return "localhost";
-  return `${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
-}
-
-const maxAnswerChars = 100_000;
-
-/** The JSON response of an address; `silent` for anything else, null when nothing listens. */
-function ask({ path, ...address }: GatewayAddress & { readonly path: string }): Promise<unknown> {
-  return new Promise((resolve) => {
-    const silent = (): void => resolve("silent");
-    const outgoing = request(
-      { ...address, path, headers: { host: nameOf(address) }, timeout: answerTimeoutMs, agent: false },
-      (answer) => {
-        let text = "";
-        answer.setEncoding("utf8").on("data", (chunk: string) => {
-          text += chunk;
-          if (text.length > maxAnswerChars) answer.destroy();
-        });
-        answer.on("error", silent).on("close", silent);
-        answer.on("end", () => {
-          try {
-            resolve(JSON.parse(text));
-          } catch {
-            silent(); // not a gateway
-          }
-        });
-      },
-    );
-    outgoing.on("timeout", () => outgoing.destroy(new Error("No answer.")));
-    outgoing.on("error", (error) =>
-      resolve(isErrno(error, "ENOENT", "ENOTDIR", "ECONNREFUSED", "ENOTSOCK") ? null : "silent"),
-    );
-    outgoing.end();
-  });
 }

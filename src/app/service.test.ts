@@ -55,6 +55,7 @@ echo "$*" >>"$FAKE/calls"
 case "$2" in
   enable) touch "$FAKE/enabled" ;;
   start|restart) touch "$FAKE/running" ;;
+  stop) rm -f "$FAKE/running" ;;
   disable) rm -f "$FAKE/enabled" "$FAKE/running" ;;
   show)
     [ -e "$HOME/.config/systemd/user/postern.service" ] && echo LoadState=loaded || echo LoadState=not-found
@@ -111,6 +112,21 @@ test("systemd gets a unit and reloads, and installing again changes nothing", as
     code: 0,
     stdout: expect.stringContaining("runs (pid 4711), enabled"),
   });
+});
+
+test("the manager stops the service, which stays installed", async () => {
+  const { env, run, calls } = await makeMachine("linux");
+  await run("install");
+  await calls();
+  const service = createService(program, loadConfig(env), "linux");
+  expect(await service.stop()).toBe("systemctl --user stop postern.service");
+  expect(await calls()).toEqual(["--user stop postern.service"]);
+  expect(await service.status()).toMatchObject({ installed: true, enabled: true, running: false });
+  const mac = await makeMachine("darwin");
+  await mac.run("install");
+  await mac.calls();
+  const command = await createService(program, loadConfig(mac.env), "darwin").stop();
+  expect(await mac.calls()).toEqual([command.replace("launchctl ", "")]);
 });
 
 test("a unit of an older version is rewritten, and the gateway restarted", async () => {

@@ -1,3 +1,4 @@
+import { encode } from "uqr";
 import { describe, expect, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { onlyPorts, runCommand } from "../../test/support/run-cli.ts";
@@ -105,9 +106,11 @@ describe("postern browser", () => {
 
 describe("postern serve", () => {
   const url = "http://localhost:7177/sign-in#secret";
-  const gateway = (authRequired: boolean): RunningGateway => ({
+  const inTerminal = { interactive: true, columns: 80, clock } as const;
+  const gateway = (authRequired: boolean, isReachableFromOutside = false): RunningGateway => ({
     addresses: ["http://127.0.0.1:7177"],
     baseUrl: "http://localhost:7177",
+    isReachableFromOutside,
     authRequired,
     async createSignInLink() {
       if (!authRequired) throw new Error("No link is needed.");
@@ -118,19 +121,48 @@ describe("postern serve", () => {
   });
 
   test("prints a sign-in link and its lifetime in a terminal, and never writes one to a log", async () => {
-    const shown = await greeting(gateway(true), { json: false, context: { interactive: true, clock } });
-    expect(shown).toContain(`expires in 10 minutes): ${url}\n`);
-    const logged = await greeting(gateway(true), { json: false, context: { interactive: false, clock } });
+    const shown = await greeting(gateway(true), { json: false, context: inTerminal });
+    expect(shown.split("\n").slice(-5)).toEqual([
+      "╭───────────────────────────────────────────────╮",
+      "│ Sign in (single use, expires in 10 minutes):  │",
+      `│ ${url}        │`,
+      "╰───────────────────────────────────────────────╯",
+      "",
+    ]);
+    expect(shown, "a phone cannot reach localhost").not.toContain("█");
+    const logged = await greeting(gateway(true), { json: false, context: { ...inTerminal, interactive: false } });
     expect(logged).not.toContain("secret");
     expect(logged).toContain("postern login-link");
   });
 
+  test("prints a QR code above the link where a phone can reach the gateway, if the terminal has room", async () => {
+    const lines = async (columns: number | null) =>
+      (await greeting(gateway(true, true), { json: false, context: { ...inTerminal, columns } })).trimEnd().split("\n");
+    const wide = await lines(120);
+    const start = wide.indexOf("To sign in on a phone, scan:") + 1;
+    const code = wide.slice(start, wide.indexOf("", start));
+    expect(scanned(code)).toEqual(encode(url, { border: 2 }).data.map((row) => row.map(Boolean)));
+    expect(wide.at(-2)).toContain(url);
+    const narrow = await lines(20);
+    expect(narrow.join("")).not.toContain("█");
+    expect(narrow.slice(-2)).toEqual([url, "─".repeat(20)]);
+  });
+
+  /** The dark modules of half blocks, whose foreground is light. */
+  function scanned(rows: readonly string[]): readonly (readonly boolean[])[] {
+    const halves = rows.flatMap((row) => [
+      Array.from(row, (block) => !"█▀".includes(block)),
+      Array.from(row, (block) => !"█▄".includes(block)),
+    ]);
+    return halves.slice(0, halves[0]?.length);
+  }
+
   test("prints it in JSON too, and none while authentication is off", async () => {
     const json = async (authRequired: boolean): Promise<unknown> =>
-      JSON.parse(await greeting(gateway(authRequired), { json: true, context: { interactive: false, clock } }));
+      JSON.parse(await greeting(gateway(authRequired), { json: true, context: { ...inTerminal, interactive: false } }));
     expect(await json(true)).toMatchObject({ baseUrl: "http://localhost:7177", signIn: { url, expiresAt } });
     expect(await json(false)).toMatchObject({ signIn: null });
-    const open = await greeting(gateway(false), { json: false, context: { interactive: true, clock } });
+    const open = await greeting(gateway(false), { json: false, context: inTerminal });
     expect(open).toContain("POSTERN_AUTH=none");
   });
 

@@ -25,15 +25,30 @@ export function describe(command: Command, examples: readonly string[], error?: 
 
 /** Parses a comma-separated list against the values of `schema`. */
 export function listOf<T>(schema: z.ZodType<T>): (text: string) => readonly T[] {
-  return (text) => {
+  const parse = (text: string): readonly T[] => {
     const items = text.split(",").map((item) => item.trim());
     return [...new Set(items)].map(oneOf(schema));
   };
+  choices.set(parse, valuesOf(schema));
+  return parse;
+}
+
+const choices = new WeakMap<object, readonly string[]>();
+
+/** The values that a parser of {@link oneOf} or {@link listOf} accepts, for shell completion; empty if they cannot be listed. */
+export function choicesOf(parse: object | undefined): readonly string[] {
+  return (parse && choices.get(parse)) ?? [];
+}
+
+function valuesOf(schema: z.ZodType): readonly string[] {
+  if ("unwrap" in schema && typeof schema.unwrap === "function") return valuesOf(schema.unwrap());
+  if (!("options" in schema) || !Array.isArray(schema.options)) return [];
+  return schema.options.filter((value: unknown) => typeof value === "string");
 }
 
 /** Parses one of the values of `schema`. */
 export function oneOf<T>(schema: z.ZodType<T>): (text: string) => T {
-  return (text) => {
+  const parse = (text: string): T => {
     const parsed = schema.safeParse(text);
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
@@ -43,6 +58,8 @@ export function oneOf<T>(schema: z.ZodType<T>): (text: string) => T {
         : (issue?.message ?? "Unknown value."),
     );
   };
+  choices.set(parse, valuesOf(schema));
+  return parse;
 }
 
 /** Parses a whole number within bounds. */
@@ -113,7 +130,7 @@ const advice: Readonly<Record<string, string>> = {
   folder_not_found: "List folders with `postern folder list`.",
   log_not_found: "List entries with `postern memory list`.",
   account_exists: "List accounts with `postern account list`, or sign in to one with `postern login-link --account`.",
-  gateway_running: "Stop that one first, or choose another state folder with POSTERN_HOME.",
+  gateway_running: "Stop it with `postern stop`, or choose another state folder with POSTERN_HOME.",
 };
 
 /** One line (or one JSON object) with the error and the next step; null when commander has printed it already. */

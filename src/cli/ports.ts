@@ -22,6 +22,8 @@ export interface RunningGateway {
   readonly addresses: readonly string[];
   /** The address for people and browsers. */
   readonly baseUrl: string;
+  /** Whether its address is that of another machine's browser too, such as a phone's. */
+  readonly isReachableFromOutside: boolean;
   /** Whether callers need a token. */
   readonly authRequired: boolean;
   /** Signs in one browser as the owner. */
@@ -147,6 +149,8 @@ export interface CliService {
     readonly restart: boolean;
   }): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
   uninstall(): Promise<{ readonly removed: boolean }>;
+  /** Stops the running service. @returns the command that did it @throws PosternError `service_failed` */
+  stop(): Promise<string>;
   status(): Promise<{
     readonly manager: "systemd" | "launchd";
     readonly path: string;
@@ -155,6 +159,32 @@ export interface CliService {
     readonly running: boolean;
     readonly pid: number | null;
   }>;
+}
+
+/** What runs for a state folder, as its processes show it. */
+export interface MachineState {
+  /** The state folder. */
+  readonly home: string;
+  /** Path of the database, or `PostgreSQL`. */
+  readonly database: string;
+  readonly gateway: {
+    readonly pid: number;
+    readonly version: string;
+    readonly startedAt: string;
+    readonly baseUrl: string;
+    readonly addresses: readonly string[];
+  } | null;
+  readonly terminalHost:
+    | { readonly pid: number; readonly version: string; readonly liveTerminals: number }
+    | { readonly problem: string }
+    | null;
+  readonly memory: { readonly gatewayBytes: number; readonly hostBytes: number; readonly agentsBytes: number };
+}
+
+/** `service`: the service manager's command; null when the gateway was signaled. */
+export interface StoppedGateway {
+  readonly pid: number;
+  readonly service: string | null;
 }
 
 export interface BackupOptions {
@@ -191,6 +221,12 @@ export interface CliPorts {
   socketPath(): Promise<string>;
   /** Runs all checks. `smoke` starts each agent once. */
   diagnose(options: { readonly smoke: boolean }): Promise<readonly Finding[]>;
+  /** Starts nothing, and does not need the gateway to respond. */
+  machine(): Promise<MachineState>;
+  /** Resolves when its process has ended, within 20 s. @throws PosternError `gateway_not_running` | `internal_error` */
+  stopGateway(): Promise<StoppedGateway>;
+  /** Ends all programs in terminals, then the terminal host. @returns false when it still runs after ten seconds */
+  endTerminals(): Promise<boolean>;
   /** @throws PosternError `service_manager_missing` on an unsupported system */
   service(): Promise<CliService>;
   /**

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { hasCode, PosternError } from "../core/errors.ts";
-import { meSchema } from "../wire/sign-in.ts";
+import { meSchema, type SignInLink } from "../wire/sign-in.ts";
 import { minutesUntil } from "./account-command.ts";
 import { send } from "./context.ts";
 import { type CommonOptions, describe, exitCodes, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
+import { boxed, qrCode } from "./sign-in-box.ts";
 
 /** Longer than open requests have to finish. */
 const closeTimeoutMs = 10_000;
@@ -66,10 +67,16 @@ export async function stopGateway(
   }
 }
 
-/** What `postern serve` prints first. A sign-in link does not belong in a log: it is printed for a person or with `--json` only. */
+/**
+ * What `postern serve` prints, the sign-in link last. A link does not belong in a log: it is printed for a person or with `--json`
+ * only.
+ */
 export async function greeting(
   gateway: RunningGateway,
-  { json, context }: { readonly json: boolean; readonly context: Pick<CliContext, "clock" | "interactive"> },
+  {
+    json,
+    context,
+  }: { readonly json: boolean; readonly context: Pick<CliContext, "clock" | "interactive" | "columns"> },
 ): Promise<string> {
   const { addresses, authRequired, baseUrl } = gateway;
   const signIn = authRequired && (json || context.interactive) ? await gateway.createSignInLink() : null;
@@ -80,14 +87,25 @@ export async function greeting(
   if (!authRequired) {
     lines.push("POSTERN_AUTH=none: every program and user on this machine can act as you. Use this only for a trial.");
   } else {
-    lines.push(
-      signIn === null
-        ? "To sign in a browser: postern login-link"
-        : `Sign in (single use, expires in ${minutesUntil(signIn.expiresAt, context.clock)} minutes): ${signIn.url}`,
-      "To create a token for a program: postern token create --name me --scopes coding:read,coding:write",
-    );
+    lines.push("To create a token for a program: postern token create --name me --scopes coding:read,coding:write");
+    if (signIn === null) lines.push("To sign in a browser: postern login-link");
+    else lines.push(...(await invitation(signIn, { gateway, context })));
   }
   return `${lines.join("\n")}\n`;
+}
+
+/** The link in a box, after its QR code where a phone can use it. */
+async function invitation(
+  { url, expiresAt }: SignInLink,
+  { gateway, context }: { readonly gateway: RunningGateway; readonly context: Pick<CliContext, "clock" | "columns"> },
+): Promise<readonly string[]> {
+  const code = gateway.isReachableFromOutside ? await qrCode(url, context.columns) : null;
+  const words = `Sign in (single use, expires in ${minutesUntil(expiresAt, context.clock)} minutes):`;
+  return [
+    ...(code === null ? [] : ["", "To sign in on a phone, scan:", code]),
+    "",
+    boxed([words, url], context.columns),
+  ];
 }
 
 /** Waits for the first signal to stop. A second one ends the process immediately. */

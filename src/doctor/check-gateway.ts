@@ -1,11 +1,22 @@
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
+/** Commands that act on the running gateway; `postern serve` alone refuses while it runs. */
+export interface GatewayCommands {
+  readonly restart: string;
+  /** Restarts it in the installed version. */
+  readonly upgrade: string;
+  /** Gives it this shell's API keys; null when a restart from this shell does. */
+  readonly keepKeys: string | null;
+}
+
 /** What answers at the gateway's addresses. */
 export interface GatewayState {
   /** Its version on its Unix socket; `silent`: it accepts connections and does not respond. */
   readonly socket: { readonly version: string } | "silent" | "free";
-  /** On each configured address; `other`: another program. */
+  /** Its process; null when none runs, or it is unknown. */
+  readonly pid: number | null;
+  /** On each address that it listens on, or that is configured while none runs; `other`: another program. */
   readonly addresses: readonly {
     readonly address: string;
     readonly port: number;
@@ -13,81 +24,89 @@ export interface GatewayState {
     /** The other program; null when unknown. */
     readonly owner: { readonly pid: number; readonly name: string } | null;
   }[];
+  /** Instead of a port in use; null when none is. */
+  readonly freePort: number | null;
   /** The version of this command. */
   readonly version: string;
+  readonly commands: GatewayCommands;
 }
 
 /** Whether the gateway responds, or its port is free. */
-export function checkGateway({ socket, addresses, version }: GatewayState): readonly Finding[] {
-  const taken = addresses.filter(({ state }) => state === "other");
-  const [first] = taken;
-  if (socket === "silent") {
-    const stuck = first?.owner ?? null;
-    const fix = stuck === null ? null : `kill -KILL ${stuck.pid}`;
-    return [failure("gateway", "The gateway does not respond. End it and start it again; agents keep running.", fix)];
+export function checkGateway(state: GatewayState): readonly Finding[] {
+  if (state.socket === "silent") return [checkSilent(state)];
+  return state.socket === "free" ? [checkFreePort(state)] : checkRunning(state.socket.version, state);
+}
+
+function checkSilent({ pid, addresses }: GatewayState): Finding {
+  const stuck = pid ?? addresses.find(({ owner }) => owner !== null)?.owner?.pid ?? null;
+  const message = "The gateway does not respond. End it and start it again; agents keep running.";
+  return failure("gateway", message, stuck === null ? null : `kill -KILL ${stuck}`);
+}
+
+function checkFreePort({ addresses, freePort }: GatewayState): Finding {
+  const taken = addresses.find(({ state }) => state === "other");
+  const fix = `postern serve --port ${freePort ?? 0}`;
+  if (taken !== undefined) {
+    const who = taken.owner === null ? "a program of another user" : `${taken.owner.name} (pid ${taken.owner.pid})`;
+    return failure("port", `Port ${taken.port} of ${taken.address} is in use by ${who}.`, fix);
   }
-  if (first !== undefined) {
-    const who = first.owner === null ? "a program of another user" : `${first.owner.name} (pid ${first.owner.pid})`;
-    return [
-      failure(
-        "port",
-        `Port ${first.port} of ${first.address} is in use by ${who}.`,
-        `postern serve --port ${first.port + 1}`,
-      ),
-    ];
+  const where = placesOf(addresses);
+  if (addresses.some(({ state }) => state === "gateway")) {
+    return failure("port", `A gateway with another state folder listens on ${where}.`, fix);
   }
-  const where = addresses.map(({ address, port }) => `${address} port ${port}`).join(" and ");
-  if (socket === "free") {
-    if (addresses.some(({ state }) => state === "gateway")) {
-      return [
-        failure(
-          "port",
-          `A gateway with another state folder listens on ${where}.`,
-          `postern serve --port ${(addresses[0]?.port ?? 0) + 1}`,
-        ),
-      ];
-    }
-    return [
-      ok(
-        "gateway",
-        `Not running; ${where} ${addresses.length === 1 ? "is" : "are"} free. Start it with \`postern serve\`.`,
-      ),
-    ];
-  }
-  const differs = addresses.length > 0 && addresses.every(({ state }) => state === "free");
+  const verb = addresses.length === 1 ? "is" : "are";
+  return ok("gateway", `Not running; ${where} ${verb} free. Start it with \`postern serve\`.`);
+}
+
+function checkRunning(running: string, { addresses, version, commands }: GatewayState): readonly Finding[] {
+  const unreachable = addresses.filter(({ state }) => state !== "gateway");
   return [
-    socket.version === version
+    running === version
       ? ok("gateway", `Version ${version} is running.`)
       : warning(
           "gateway",
-          `Version ${socket.version} is running, but this command is ${version}. Restart the gateway; agents keep running.`,
-          "postern service install",
+          `Version ${running} is running, but this command is ${version}. Restart the gateway; agents keep running.`,
+          commands.upgrade,
         ),
-    differs
-      ? warning("port", `The running gateway does not listen on ${where}, as configured. Restart it.`, "postern serve")
-      : ok("port", `The gateway listens on ${where}.`),
+    unreachable.length === 0
+      ? ok("port", `The gateway listens on ${placesOf(addresses)}.`)
+      : warning(
+          "port",
+          `The running gateway does not respond on ${placesOf(unreachable)}. Restart it.`,
+          commands.restart,
+        ),
   ];
 }
 
-/** @param host null when none is running; `refusal` when it cannot be used */
+function placesOf(addresses: GatewayState["addresses"]): string {
+  return addresses.map(({ address, port }) => `${address} port ${port}`).join(" and ");
+}
+
+/**
+ * @param host null when none is running; `refusal` when it cannot be used
+ * @param facts `restart`: the command for a running gateway, which starts a host; null when none runs
+ */
 export function checkTerminalHost(
   host:
     | { readonly pid: number; readonly version: string; readonly liveTerminals: number }
-    | { readonly refusal: string }
+    | { readonly refusal: string; readonly pid: number | null }
     | null,
   {
     version,
-    gatewayRuns,
+    restart,
     socketPath,
-  }: { readonly version: string; readonly gatewayRuns: boolean; readonly socketPath: string },
+  }: { readonly version: string; readonly restart: string | null; readonly socketPath: string },
 ): readonly Finding[] {
   const check = "terminal host";
   if (host === null) {
-    return gatewayRuns
-      ? [failure(check, `The gateway is running, but no terminal host listens on ${socketPath}.`, "postern serve")]
-      : [ok(check, "Not running. The gateway starts it.")];
+    return restart === null
+      ? [ok(check, "Not running. The gateway starts it.")]
+      : [failure(check, `The gateway is running, but no terminal host listens on ${socketPath}.`, restart)];
   }
-  if ("refusal" in host) return [failure(check, host.refusal, "postern coding close --help")];
+  if ("refusal" in host) {
+    const message = `${host.refusal} Ending it ends its agents; their sessions can be resumed.`;
+    return [failure(check, message, host.pid === null ? null : `kill ${host.pid}`)];
+  }
   const terminals = host.liveTerminals === 1 ? "1 terminal" : `${host.liveTerminals} terminals`;
   const running = `Version ${host.version} (pid ${host.pid}) with ${terminals}`;
   if (host.version === version) return [ok(check, `${running}.`)];
@@ -103,21 +122,23 @@ export function checkExposure(facts: {
   readonly authOn: boolean;
   readonly address: string;
   readonly trustedProxies: number;
+  /** The command that starts or restarts the gateway; ends with `postern serve`. */
+  readonly start: string;
 }): readonly Finding[] {
-  const { exposure, openHosts, address } = facts;
+  const { exposure, openHosts, address, start } = facts;
   const check = "exposure";
   if (!facts.authOn) {
     return [
       warning(
         check,
         "POSTERN_AUTH=none: every program and user on this machine can act as you.",
-        "env -u POSTERN_AUTH postern serve",
+        start.replace("postern serve", "POSTERN_AUTH=on postern serve"),
       ),
     ];
   }
   if (exposure === "this_machine") return [ok(check, `Reachable from this machine only, at ${address}.`)];
   if (exposure === "plain_http") {
-    const fix = "postern serve --base-url https://<name>";
+    const fix = `${start} --base-url https://<name>`;
     if (openHosts.length > 0 && !facts.insecureHttp) {
       return [failure(check, `\`postern serve\` refuses to listen on ${openHosts.join(", ")} over http.`, fix)];
     }
@@ -125,7 +146,9 @@ export function checkExposure(facts: {
   }
   if (facts.trustedProxies === 0 && openHosts.length === 0) {
     const message = `${address} is behind a proxy that is not trusted, so all callers share one address and its rate limits.`;
-    return [warning(check, message, "POSTERN_TRUSTED_PROXIES=127.0.0.1,::1 postern serve")];
+    return [
+      warning(check, message, start.replace("postern serve", "POSTERN_TRUSTED_PROXIES=127.0.0.1,::1 postern serve")),
+    ];
   }
   return [ok(check, `Reachable at ${address}, over https.`)];
 }

@@ -2,12 +2,14 @@ import { findExecutable } from "../platform/executables.ts";
 import { runCommand } from "../platform/run-command.ts";
 import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import type { Finding } from "../wire/doctor.ts";
-import { failure, ok, shellWord, warning } from "./finding.ts";
+import { failure, ok, warning } from "./finding.ts";
 
 /** The commands that fix an agent. */
 export interface AgentFixes {
-  /** Installs it; null when unknown. */
+  /** Installs and configures it where it is missing; null when unknown. */
   readonly install: string | null;
+  /** Replaces what is installed. */
+  readonly reinstall: string | null;
   /** Logs it in; null for an agent without a login. */
   readonly logIn: string | null;
 }
@@ -53,11 +55,15 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
   return [...choice, ...agents.map((agent) => checkAgent(agent, fixesOf(agent.name)))];
 }
 
-function checkAgent({ name, binary, version, login }: AgentEntry, { install, logIn }: AgentFixes): Finding {
+function checkAgent({ name, binary, version, login }: AgentEntry, { install, reinstall, logIn }: AgentFixes): Finding {
   const check = `agent ${name}`;
   if (binary === null) return failure(check, "Program not found.", install);
   if (version === null) {
-    return failure(check, `${binary} does not print its version: it failed, or took longer than 30 seconds.`, install);
+    return failure(
+      check,
+      `${binary} does not print its version: it failed, or took longer than 30 seconds.`,
+      reinstall,
+    );
   }
   const what = `${version} (${binary})`;
   switch (login) {
@@ -81,10 +87,10 @@ export function checkVersion(name: string, notice: VersionNotice | null): readon
   return [(kind === "too_old" ? failure : warning)(`version of ${name}`, message, fix)];
 }
 
-export function checkSmoke(name: string, result: SmokeResult, { install }: AgentFixes): Finding {
+export function checkSmoke(name: string, result: SmokeResult, { reinstall }: AgentFixes): Finding {
   const check = `start of ${name}`;
   if (result.started) return ok(check, `Ready for a prompt after ${(result.afterMs / 1000).toFixed(1)} s.`);
-  return failure(check, result.reason, install);
+  return failure(check, result.reason, reinstall);
 }
 
 /** Whether an agent can run commands in its sandbox. */
@@ -110,15 +116,34 @@ export function checkNode(version: string): readonly Finding[] {
   ];
 }
 
+const packageManagers = [
+  "apt-get install git",
+  "dnf install git",
+  "apk add git",
+  "pacman -S git",
+  "zypper install git",
+];
+
+/** Installs Git with this system's package manager. */
+async function installCommand(pathVariable: string): Promise<string> {
+  if (process.platform === "darwin") return "xcode-select --install";
+  const folders = `${pathVariable}:/usr/sbin:/usr/bin:/sbin:/bin`;
+  const found = await Promise.all(
+    packageManagers.map((command) => findExecutable(command.split(" ", 1)[0] ?? "", folders)),
+  );
+  const command = packageManagers.find((_, index) => found[index] !== null) ?? "apt-get install git";
+  return process.geteuid?.() === 0 ? command : `sudo ${command}`;
+}
+
 export async function checkGit(pathVariable: string): Promise<readonly Finding[]> {
-  const install = process.platform === "darwin" ? "xcode-select --install" : "sudo apt-get install git";
+  const install = await installCommand(pathVariable);
   const program = await findExecutable("git", pathVariable);
   if (program === null) return [failure("git", "`git` is not on PATH. Worktrees and diffs need it.", install)];
   const env = { PATH: pathVariable, LC_ALL: "C" };
   const { exitCode, stdout } = await runCommand([program, "--version"], { env, timeoutMs });
   const [text, major = "0", minor = "0"] = /(\d+)\.(\d+)[\d.]*/.exec(stdout) ?? [];
   if (exitCode !== 0 || text === undefined) {
-    return [failure("git", `${program} does not print its version.`, `${shellWord(program)} --version`)];
+    return [failure("git", `${program} does not print its version. Install it again.`, install)];
   }
   const isOld = Number(major) < oldestGit[0] || (Number(major) === oldestGit[0] && Number(minor) < oldestGit[1]);
   if (!isOld) return [ok("git", `git ${text} (${program}).`)];

@@ -1,6 +1,6 @@
 import type { Stats } from "node:fs";
-import { access, constants, lstat, readdir, readFile, stat, statfs } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { access, constants, lstat, readdir, readFile, readlink, stat, statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { isInOtherUse } from "../platform/private-folders.ts";
 import type { InspectedStore } from "../storage/inspect.ts";
@@ -48,7 +48,10 @@ export async function checkFolders(places: {
 }
 
 async function checkMissing(check: string, home: string): Promise<Finding> {
-  if ((await look(home)) !== null) return failure(check, `${home} is a broken link.`, `ls -l ${shellWord(home)}`);
+  if ((await look(home)) !== null) {
+    const target = resolve(dirname(home), await readlink(home));
+    return failure(check, `${home} is a broken link to ${target}.`, `mkdir -p -m 700 ${shellWord(target)}`);
+  }
   const above = await folderAbove(home);
   const mayMake = await access(above, constants.W_OK | constants.X_OK).then(
     () => true,
@@ -138,7 +141,7 @@ function octal(mode: number): string {
 /** Whether this version can open the database. */
 export function checkStore(
   store: Pick<InspectedStore, "state" | "place" | "reason">,
-  { isFile }: { readonly isFile: boolean },
+  { isFile, start, upgrade }: { readonly isFile: boolean; readonly start: string; readonly upgrade: string },
 ): readonly Finding[] {
   const { state, place, reason } = store;
   switch (state) {
@@ -148,19 +151,11 @@ export function checkStore(
       return [ok("store", `The database at ${place} is up to date.`)];
     case "older":
       return [
-        warning(
-          "store",
-          `The database at ${place} is from an older version. The next start upgrades it.`,
-          "postern serve",
-        ),
+        warning("store", `The database at ${place} is from an older version. The next start upgrades it.`, start),
       ];
     case "newer":
       return [
-        failure(
-          "store",
-          `The database at ${place} is from a newer version of Postern. Upgrade Postern.`,
-          "npm install --global postern@latest",
-        ),
+        failure("store", `The database at ${place} is from a newer version of Postern. Upgrade Postern.`, upgrade),
       ];
     case "damaged": {
       const fix = isFile ? `mv ${shellWord(place)} ${shellWord(place)}.damaged` : "postern doctor --json";

@@ -1,4 +1,10 @@
-export { checkExposure, checkGateway, checkTerminalHost, type GatewayState } from "./check-gateway.ts";
+export {
+  checkExposure,
+  checkGateway,
+  checkTerminalHost,
+  type GatewayCommands,
+  type GatewayState,
+} from "./check-gateway.ts";
 export {
   type AgentFixes,
   checkAgents,

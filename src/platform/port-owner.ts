@@ -8,6 +8,8 @@ interface PortOwner {
 }
 
 const listening = "0A";
+/** Flags of a Unix socket that listens. */
+const acceptsConnections = "00010000";
 const timeoutMs = 5_000;
 
 /** The process of this user that listens on the TCP port; null when there is none, or it cannot be determined. */
@@ -15,8 +17,25 @@ export async function portOwner(port: number, pathVariable: string): Promise<Por
   return process.platform === "linux" ? linuxOwner(port) : lsofOwner(port, pathVariable);
 }
 
+/** The process of this user that listens on the Unix socket; null as above. */
+export async function socketOwner(path: string, pathVariable: string): Promise<number | null> {
+  if (process.platform !== "linux") {
+    const { stdout } = await runCommand(["lsof", "-t", "--", path], lsofOptions(pathVariable));
+    return Number(stdout.trim().split("\n")[0]) || null;
+  }
+  const rows = (unlessGone(() => readFileSync("/proc/net/unix", "utf8")) ?? "").split("\n");
+  const inodes = rows.flatMap((row) => {
+    const [, , , flags, , , inode] = row.split(/\s+/);
+    return row.endsWith(` ${path}`) && flags === acceptsConnections ? [`socket:[${inode}]`] : [];
+  });
+  return holderOf(new Set(inodes))?.pid ?? null;
+}
+
 function linuxOwner(port: number): PortOwner | null {
-  const sockets = new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => inodesOf(file, port)));
+  return holderOf(new Set(["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) => inodesOf(file, port))));
+}
+
+function holderOf(sockets: ReadonlySet<string>): PortOwner | null {
   if (sockets.size === 0) return null;
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
@@ -47,9 +66,13 @@ function inodesOf(file: string, port: number): readonly string[] {
 
 async function lsofOwner(port: number, pathVariable: string): Promise<PortOwner | null> {
   const argv = ["lsof", "-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"] as const;
-  const { stdout } = await runCommand(argv, { env: { PATH: `${pathVariable}:/usr/sbin` }, timeoutMs });
+  const { stdout } = await runCommand(argv, lsofOptions(pathVariable));
   const pid = Number(/^p(\d+)$/m.exec(stdout)?.[1]);
   return Number.isInteger(pid) ? { pid, name: /^c(.+)$/m.exec(stdout)?.[1] ?? "a program" } : null;
+}
+
+function lsofOptions(pathVariable: string) {
+  return { env: { PATH: `${pathVariable}:/usr/sbin` }, timeoutMs };
 }
 
 /** Null for a process that has ended, or is another user's. */

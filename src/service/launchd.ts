@@ -52,6 +52,10 @@ export function createLaunchdManager(
       if ((await run("print", service)).exitCode === 0) await must(run, "bootout", service);
       return { removed: await removeFile(path) };
     },
+    async stop() {
+      await must(run, "kill", "SIGTERM", service); // it exits with 0, so that KeepAlive does not start it again
+      return `launchctl kill SIGTERM ${service}`;
+    },
     async status() {
       await requireSession();
       const { exitCode, stdout } = await run("print", service);

@@ -44,6 +44,8 @@ export interface ServiceManager {
   }): Promise<{ readonly changed: boolean; readonly hints: readonly string[] }>;
   /** Stops the service and removes the file; agents keep running. Idempotent. @throws as {@link install} */
   uninstall(): Promise<{ readonly removed: boolean }>;
+  /** Stops the running service until its next start. @returns the command that did it @throws as {@link install} */
+  stop(): Promise<string>;
   /** @throws PosternError `service_manager_missing` */
   status(): Promise<ServiceStatus>;
 }

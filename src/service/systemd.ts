@@ -51,6 +51,10 @@ export function createSystemdManager(
       if (removed) await must(systemctl, "daemon-reload");
       return { removed };
     },
+    async stop() {
+      await must(systemctl, "stop", unit);
+      return `systemctl --user stop ${unit}`;
+    },
     async status() {
       const found = await properties("UnitFileState", "ActiveState", "MainPID");
       const pid = Number(found.get("MainPID") ?? 0);

@@ -29,6 +29,7 @@ test("the tarball holds the command, what it runs, its license and its words, an
   const tops = new Set(files.map((file) => file.split("/")[0]));
   expect(tops).toEqual(new Set(["CHANGELOG.md", "LICENSE", "README.md", "bin", "dist", "package.json"]));
   const needed = [
+    "bin/newer-node.cjs",
     "bin/postern.js",
     "dist/main.js",
     "dist/terminal-host/main.js",
