@@ -123,10 +123,10 @@ describe("postern serve", () => {
   test("prints a sign-in link and its lifetime in a terminal, and never writes one to a log", async () => {
     const shown = await greeting(gateway(true), { json: false, context: inTerminal });
     expect(shown.split("\n").slice(-5)).toEqual([
-      "╭───────────────────────────────────────────────╮",
-      "│ Sign in (single use, expires in 10 minutes):  │",
-      `│ ${url}        │`,
-      "╰───────────────────────────────────────────────╯",
+      "╭──────────────────────────────────────────────╮",
+      "│ Sign in (single use, expires in 10 minutes): │",
+      `│ ${url}         │`,
+      "╰──────────────────────────────────────────────╯",
       "",
     ]);
     expect(shown, "a phone cannot reach localhost").not.toContain("█");
