@@ -13,8 +13,8 @@ enableCompileCache(join(homedir(), ".cache", "postern"));
 if (process.argv[2] === "completion" && process.argv[3] === "sessions") {
   // Pressing Tab waits for it: only what it needs is loaded.
   const { printSessionIds } = await import("./cli/session-ids.ts");
-  const { gatewaySocketPath, runFolder, stateFolder } = await import("./app/state-folder.ts");
-  const runDir = runFolder(stateFolder(process.env).home, process.env);
+  const { gatewaySocketPath, runFolder, stateFolder } = await import("./app/environment.ts");
+  const runDir = runFolder(stateFolder().home);
   await printSessionIds(gatewaySocketPath({ runDir }), { withinMs: Number(process.argv[4]) });
   process.exit(0);
 }
@@ -26,8 +26,8 @@ const { packageVersion } = await import("./app/version.ts");
 
 // Finishes an interrupted restore before anything is read.
 async function settleState(): Promise<void> {
-  const { stateFolder } = await import("./app/state-folder.ts");
-  const { home } = stateFolder(process.env);
+  const { stateFolder } = await import("./app/environment.ts");
+  const { home } = stateFolder();
   if (!namesIn(home).some((name) => name.startsWith("restor"))) return;
   const { finishRestore } = await import("./backup/index.ts");
   await finishRestore(home);
@@ -154,7 +154,7 @@ const ports: CliPorts = {
 
   async socketPath() {
     const { loadConfig } = await import("./app/config.ts");
-    const { gatewaySocketPath } = await import("./app/state-folder.ts");
+    const { gatewaySocketPath } = await import("./app/environment.ts");
     const { requireOwnRunFolder } = await import("./platform/private-folders.ts");
     const config = loadConfig();
     // In a folder open to others, the socket may be another user's.

@@ -8,7 +8,7 @@ import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { removeAllLogs, removeLogs } from "../logs/index.ts";
 import { browserAddress, type Config, loadConfig } from "./config.ts";
-import { stateFolder } from "./state-folder.ts";
+import { stateFolder } from "./environment.ts";
 import { openStores, type Stores } from "./stores.ts";
 import { packageVersion } from "./version.ts";
 
@@ -166,5 +166,5 @@ export function restore(
   options: RestoreOptions,
   env?: Readonly<Record<string, string | undefined>>,
 ): Promise<RestoredBackup> {
-  return restoreBackup({ ...options, ...stateFolder(env ?? process.env), ports: { removeLogs, removeAllLogs } });
+  return restoreBackup({ ...options, ...stateFolder(env), ports: { removeLogs, removeAllLogs } });
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { hasCode, isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { isLoopback } from "../http/known-host.ts";
+import { type Environment, processEnvironment, runFolder, stateFolder } from "./environment.ts";
 import { configFileSchema, type SettingSource, settingSources } from "./settings.ts";
-import { runFolder, stateFolder } from "./state-folder.ts";
 
 /** All settings: defaults, then the config file, the environment and the command line; later ones win. */
 export interface Config extends Omit<z.output<typeof configFileSchema>, "host" | "baseUrl" | "databaseUrl"> {
@@ -28,10 +28,6 @@ export interface ConfigOverrides {
   readonly baseUrl?: string;
   readonly insecureHttp?: boolean;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-const processEnvironment: Environment = process.env;
 
 /**
  * The configuration of this process. Empty variables count as unset.

@@ -6,9 +6,9 @@ import type { GatewayCommands, GatewayState } from "../doctor/index.ts";
 import { portOwner } from "../platform/port-owner.ts";
 import { type ListAgentsOutput, listAgentsOutputSchema } from "../wire/coding.ts";
 import type { Config } from "./config.ts";
+import { gatewaySocketPath } from "./environment.ts";
 import { findGateway } from "./gateway-process.ts";
 import { createService } from "./service.ts";
-import { gatewaySocketPath } from "./state-folder.ts";
 import { packageVersion } from "./version.ts";
 
 const answerTimeoutMs = 3_000;

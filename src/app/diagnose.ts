@@ -104,7 +104,7 @@ async function lookAtAgents(
   agents: AgentRegistry,
   { smoke, config, gateway }: { readonly smoke: boolean; readonly config: Config; readonly gateway: GatewayLook },
 ): Promise<readonly Finding[]> {
-  const asked = gateway.state.socket === "free" ? null : await askForAgents(config);
+  const asked = typeof gateway.state.socket === "string" ? null : await askForAgents(config);
   const list = asked ?? (await agents.list());
   // The gateway can have custom agents that this configuration has not.
   const templateOf = (name: string) => agents.templates.find((template) => template.name === name) ?? null;

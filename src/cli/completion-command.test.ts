@@ -35,7 +35,7 @@ async function makeScene(shell: string, { delayMs = 0 }: { readonly delayMs?: nu
       delayMs,
     );
   }).listen(join(runDir, "gateway.sock"));
-  onTestFinished(() => void server.close().closeAllConnections());
+  onTestFinished(() => server.close().closeAllConnections());
   await writeFile(join(folder, "postern"), `#!/bin/sh\nexec ${process.execPath} ${bin} "$@"\n`);
   await chmod(join(folder, "postern"), 0o755);
   const { stdout } = await runCommand(["completion", shell]);

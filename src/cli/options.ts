@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
-import type { z } from "zod";
+import { z } from "zod";
 import { isPosternError, messageOf } from "../core/errors.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 
@@ -41,9 +41,8 @@ export function choicesOf(parse: object | undefined): readonly string[] {
 }
 
 function valuesOf(schema: z.ZodType): readonly string[] {
-  if ("unwrap" in schema && typeof schema.unwrap === "function") return valuesOf(schema.unwrap());
-  if (!("options" in schema) || !Array.isArray(schema.options)) return [];
-  return schema.options.filter((value: unknown) => typeof value === "string");
+  const inner = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault ? schema.unwrap() : schema;
+  return inner instanceof z.ZodEnum ? inner.options.filter((value) => typeof value === "string") : [];
 }
 
 /** Parses one of the values of `schema`. */

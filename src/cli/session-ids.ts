@@ -49,8 +49,9 @@ function ask(socketPath: string, withinMs: number): Promise<string> {
 
 function sessionsIn(text: string): readonly { readonly id: string; readonly title: string }[] {
   try {
-    const { sessions }: { readonly sessions?: unknown } = JSON.parse(text);
-    return Array.isArray(sessions) ? sessions.flatMap(namesOf) : [];
+    const list: unknown = JSON.parse(text);
+    if (typeof list !== "object" || list === null || !("sessions" in list) || !Array.isArray(list.sessions)) return [];
+    return list.sessions.flatMap((session: unknown) => namesOf(session));
   } catch {
     return []; // no answer
   }

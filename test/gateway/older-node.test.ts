@@ -1,7 +1,9 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { isRunning } from "../../src/platform/processes.ts";
 import { endTerminalHost } from "../support/gateway.ts";
@@ -137,4 +139,23 @@ noneTest(`without a newer Node, one line says what to do${whyNone}`, async () =>
   const run = await runCopy({ PATH: dirname(older ?? "") });
   expect(run).toMatchObject({ code: 1, stdout: "" });
   expect(run.stderr).toMatch(/^postern: needs Node\.js 24 or newer, this is v\d+.*nodejs\.org.*nvm install 24.*\n$/);
+});
+
+const npm = older === null ? null : join(dirname(older), "../lib/node_modules/npm/bin/npm-cli.js");
+const hasNpm = npm !== null && existsSync(npm);
+
+test.skipIf(!hasNpm)(`npm ci prints no warning${hasNpm ? "" : " (skipped: the older Node has no npm)"}`, async () => {
+  const folder = join(root, "checkout");
+  await mkdir(folder);
+  const files = ["package.json", "package-lock.json", ".npmrc"];
+  for (const name of files) await copyFile(join(repository, name), join(folder, name));
+  const ci = async (...more: readonly string[]) => {
+    const argv = [npm ?? "", "ci", "--dry-run", "--offline", "--ignore-scripts", ...more];
+    const env = { PATH: "/usr/bin:/bin", HOME: root };
+    return promisify(execFile)(older ?? "", argv, { cwd: folder, env, timeout: 60_000, maxBuffer: 16_000_000 });
+  };
+  const { stdout, stderr } = await ci();
+  expect(stdout).toContain("added ");
+  expect(stderr).toBe("");
+  expect((await ci("--loglevel=warn")).stderr, "without the setting").toContain("EBADENGINE");
 });

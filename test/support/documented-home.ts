@@ -7,7 +7,7 @@ import { backUp, openCommandStores, restore } from "../../src/app/command-stores
 import { type Config, loadConfig } from "../../src/app/config.ts";
 import { diagnose } from "../../src/app/diagnose.ts";
 import { createService } from "../../src/app/service.ts";
-import { gatewaySocketPath } from "../../src/app/state-folder.ts";
+import { gatewaySocketPath } from "../../src/app/environment.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { sendSignal } from "../../src/platform/processes.ts";
 import { startPty } from "../../src/terminal-host/pty.ts";

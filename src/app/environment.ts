@@ -2,13 +2,19 @@ import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { sha256 } from "../core/ids.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Commands that a person waits for at each key load only this file, and not the configuration. */
+export const processEnvironment: Environment = process.env;
 
 // The path of a Unix socket has at most 108 bytes on Linux and 104 on macOS, with a final NUL; our longest file name has 12.
 const longestRunDirBytes = 90;
 
 /** Where a restore goes, by the environment alone, without `config.json`. */
-export function stateFolder(env: Environment): { readonly home: string; readonly databaseUrl: string | null } {
+export function stateFolder(env: Environment = processEnvironment): {
+  readonly home: string;
+  readonly databaseUrl: string | null;
+} {
   return {
     home: resolve(env["POSTERN_HOME"] || join(homedir(), ".postern")),
     databaseUrl: env["POSTERN_DATABASE_URL"] || null,
@@ -16,7 +22,7 @@ export function stateFolder(env: Environment): { readonly home: string; readonly
 }
 
 /** The folder of the Unix sockets. */
-export function runFolder(home: string, env: Environment): string {
+export function runFolder(home: string, env: Environment = processEnvironment): string {
   const own = join(home, "run");
   if (Buffer.byteLength(own) <= longestRunDirBytes) return own;
   const name = `postern-${sha256(home).slice(0, 16)}`;
