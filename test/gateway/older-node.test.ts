@@ -151,7 +151,7 @@ test.skipIf(!hasNpm)(`npm ci prints no warning${hasNpm ? "" : " (skipped: the ol
   for (const name of files) await copyFile(join(repository, name), join(folder, name));
   const ci = async (...more: readonly string[]) => {
     const argv = [npm ?? "", "ci", "--dry-run", "--offline", "--ignore-scripts", ...more];
-    const env = { PATH: "/usr/bin:/bin", HOME: root };
+    const env = { PATH: "/usr/bin:/bin", HOME: root, npm_config_update_notifier: "false" };
     return promisify(execFile)(older ?? "", argv, { cwd: folder, env, timeout: 60_000, maxBuffer: 16_000_000 });
   };
   const { stdout, stderr } = await ci();
