@@ -53,7 +53,7 @@ test.for([
 });
 
 test("a refusal names both versions and the command", async () => {
-  expect(await errorCode((async () => requireSupported(agent, "2.1.197"))())).toBe("agent_too_old");
+  expect(await errorCode((async () => requireSupported(agent, "2.1.197"))())).toBe("agent_version_unsupported");
   expect(() => requireSupported(agent, "2.1.197")).toThrow(
     "Agent 2.1.197 is too old: Postern needs 2.1.200 or newer. Run `update it`.",
   );

@@ -1,3 +1,4 @@
+import parse from "semver/functions/parse.js";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { agentError } from "./errors.ts";
@@ -31,16 +32,19 @@ export function versionNotice({ displayName, releases }: VersionedAgent, version
   return null;
 }
 
-/** @throws PosternError `agent_too_old` */
+/** @throws PosternError `agent_version_unsupported` */
 export function requireSupported(agent: VersionedAgent, version: string | null): void {
   const notice = versionNotice(agent, version);
-  if (notice?.kind === "too_old") throw agentError("agent_too_old", `${notice.message} Run \`${notice.fix}\`.`);
+  if (notice?.kind !== "too_old") return;
+  throw agentError("agent_version_unsupported", `${notice.message} Run \`${notice.fix}\`.`, {
+    details: { found: version, minimum: agent.releases?.minimum, command: notice.fix },
+  });
 }
 
 /** Gemini CLI needs a second or two to print its version. A start waits for the answer only after the program was changed. */
 const versionWaitMs = 5_000;
 
-/** Checks the version of a program that is about to be started. @throws PosternError `agent_too_old` */
+/** Checks the version of a program that is about to be started. @throws PosternError `agent_version_unsupported` */
 export function createLaunchCheck({
   versionOf,
   clock,
@@ -77,40 +81,8 @@ export function createLaunchCheck({
   };
 }
 
-/** By semantic versioning, where `1.2.0-beta.1` is older than `1.2.0`. False if one of them is not a version. */
+/** By semantic versioning. False if one of them is not a version. Builds from source are 0.0.0 (Codex). */
 function isOlder(version: string, than: string): boolean {
-  const [left, right] = [parseVersion(version), parseVersion(than)];
-  if (left === null || right === null) return false;
-  const byNumbers = compareLists(left.numbers, right.numbers);
-  if (byNumbers !== 0) return byNumbers < 0;
-  if (left.label.length === 0 || right.label.length === 0) return left.label.length > right.label.length;
-  return compareLists(left.label, right.label) < 0;
-}
-
-interface Version {
-  readonly numbers: readonly number[];
-  /** The identifiers of a pre-release; empty for a release. */
-  readonly label: readonly (string | number)[];
-}
-
-const versionForm = /^(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/;
-
-function parseVersion(text: string): Version | null {
-  const [, major, minor, patch = "0", label] = versionForm.exec(text) ?? [];
-  const numbers = [major, minor, patch].map(Number);
-  // Builds from source are 0.0.0 (Codex).
-  if (major === undefined || numbers.every((one) => one === 0)) return null;
-  return { numbers, label: label?.split(".").map((part) => (/^\d+$/.test(part) ? Number(part) : part)) ?? [] };
-}
-
-/** Negative if `left` is first. Numbers precede words, and a shorter list its extensions. */
-function compareLists(left: readonly (string | number)[], right: readonly (string | number)[]): number {
-  for (const [index, one] of left.entries()) {
-    const other = right[index];
-    if (other === undefined) return 1;
-    if (one === other) continue;
-    if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1;
-    return one < other ? -1 : 1;
-  }
-  return left.length - right.length;
+  const [left, right] = [version, than].map((text) => parse(text) ?? parse(`${text}.0`));
+  return left != null && right != null && left.compareMain("0.0.0") !== 0 && left.compare(right) < 0;
 }

@@ -6,7 +6,7 @@ export type AgentErrorCode =
   | "agent_unknown"
   | "agent_not_configured"
   | "agent_binary_missing"
-  | "agent_too_old"
+  | "agent_version_unsupported"
   | "model_not_supported"
   | "agent_start_failed";
 

@@ -137,7 +137,7 @@ test("an agent that is too old is neither configured nor started, until it is up
   const { registry, install } = await makeWorld(await openSqliteTestStore());
   await install("claude", "2.1.197");
   const refusal = `Claude Code 2.1.197 is too old: Postern needs ${claude.minimum} or newer. Run \`npm install -g @anthropic-ai/claude-code@latest\`.`;
-  const refused = { code: "agent_too_old", message: refusal };
+  const refused = { code: "agent_version_unsupported", message: refusal };
   await expect(registry.configure("claude-code")).rejects.toMatchObject(refused);
   await install("claude", claude.minimum);
   await registry.configure("claude-code");
@@ -184,7 +184,7 @@ test("a start waits five seconds for a version", async () => {
   await clock.advance(5_000);
   expect(await starting).toMatchObject({ binary });
   await writeFile(`${binary}.answers`, "");
-  await expect.poll(() => errorCode(registry.resolveForLaunch("claude-code"))).toBe("agent_too_old");
+  await expect.poll(() => errorCode(registry.resolveForLaunch("claude-code"))).toBe("agent_version_unsupported");
 });
 
 test("a version that is newer than the tested ones is started, and logged once", async () => {

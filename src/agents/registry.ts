@@ -32,7 +32,7 @@ export interface AgentRegistry {
   resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
   /**
    * The same, for a new or resumed process. Waits a few seconds for the version of a program that was changed, then does without.
-   * @throws PosternError also `agent_too_old`
+   * @throws PosternError also `agent_version_unsupported`
    */
   resolveForLaunch(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
   /** Determines the versions of the configured agents, so that launches need not wait for them. */
@@ -46,12 +46,12 @@ export interface AgentRegistry {
   loginChanged(name: string): void;
   /**
    * Configures an agent or changes its binary. The first one does not become the default.
-   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_too_old`
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_version_unsupported`
    */
   configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
   /**
    * Configures several agents and sets the default, all or nothing.
-   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_too_old` | `agent_not_configured`
+   * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_version_unsupported` | `agent_not_configured`
    */
   configureAll(choices: readonly AgentChoice[], defaultAgent: string | null): Promise<void>;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` */

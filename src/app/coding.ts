@@ -127,7 +127,7 @@ export interface Agents {
   template(nameOrAlias: string): AgentTemplate;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
-  /** @throws PosternError as `resolve`, and `agent_too_old` */
+  /** @throws PosternError as `resolve`, and `agent_version_unsupported` */
   resolveForLaunch: Agents["resolve"];
   list(): Promise<ListAgentsOutput>;
   environmentOf(template: AgentTemplate): Environment;

@@ -194,7 +194,7 @@ async function planByFlags(
   }
   const [reason] = tooOldAgents;
   if (reason !== undefined && agents.length === 0 && !known.some(({ isConfigured }) => isConfigured)) {
-    throw new PosternError("agent_too_old", reason);
+    throw new PosternError("agent_version_unsupported", reason);
   }
   for (const text of tooOldAgents) context.stderr(`Not configured: ${text}\n`);
   return { agents, defaultAgent: options.default ?? defaultWithoutAsking(options, known, agents) };

@@ -119,8 +119,11 @@ test("with flags, an agent that is too old is left out, refused or updated; one 
     "Codex CLI 0.155.0 is too old: Postern needs 0.156.0 or newer. Run `npm install -g @openai/codex@latest`.\n";
   const none = await setup("--yes");
   expect(none).toMatchObject({ code: 1, stdout: "" });
-  expect(none.stderr).toMatch(/^postern: agent_too_old: Claude Code 2\.1\.199 is too old: /);
-  expect(await setup("--agent", "codex")).toMatchObject({ code: 1, stderr: `postern: agent_too_old: ${tooOld}` });
+  expect(none.stderr).toMatch(/^postern: agent_version_unsupported: Claude Code 2\.1\.199 is too old: /);
+  expect(await setup("--agent", "codex")).toMatchObject({
+    code: 1,
+    stderr: `postern: agent_version_unsupported: ${tooOld}`,
+  });
   expect(await machine.agents()).toMatchObject({ agents: [] });
 
   await writeFile(join(machine.bin, "claude"), "#!/bin/sh\necho 99.0.0\n");

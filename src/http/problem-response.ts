@@ -47,7 +47,7 @@ export const problemStatuses = {
   branch_not_found: 422,
   agent_not_configured: 422,
   agent_binary_missing: 422,
-  agent_too_old: 422,
+  agent_version_unsupported: 422,
   model_not_supported: 422,
   too_many_sessions: 429,
   rate_limited: 429,

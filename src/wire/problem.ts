@@ -42,7 +42,7 @@ export const problemCodes = [
   "branch_not_found",
   "agent_not_configured",
   "agent_binary_missing",
-  "agent_too_old",
+  "agent_version_unsupported",
   "model_not_supported",
   "too_many_sessions",
   "rate_limited",
@@ -221,7 +221,7 @@ export const problemHelp = {
     meaning: "The agent's program was not found at its configured path or on the gateway's PATH.",
     remedy: "Install it, or run `postern coding setup --agent <name> --binary <path>`.",
   },
-  agent_too_old: {
+  agent_version_unsupported: {
     meaning: "The installed version of the agent is older than the oldest that Postern supports.",
     remedy: "Run the command in the message, which updates the agent.",
   },

@@ -21,8 +21,11 @@ test("an agent that is too old is neither started nor resumed, while its live se
   const tooOld = {
     status: 422,
     body: {
-      code: "agent_too_old",
+      code: "agent_version_unsupported",
       detail: "Scripted agent 1.0.0 is too old: Postern needs 1.1.0 or newer. Run `update it`.",
+      found: "1.0.0",
+      minimum: "1.1.0",
+      command: "update it",
     },
   };
   expect(await api.ask({ dir, sessionId, prompt: "second", waitMs: 30_000 })).toMatchObject({ activity: "idle", pid });

@@ -11,7 +11,7 @@ test.each([
   ["model_not_supported", "model"],
   ["prompt_not_text", "prompt"],
   ["agent_binary_missing", "agent"],
-  ["agent_too_old", "agent"],
+  ["agent_version_unsupported", "agent"],
 ] as const)("%s is shown next to the field %s", (code, field) => {
   const { byField, general } = newSessionErrors(new ApiError(code, "Why.", { status: 422 }));
   expect(byField).toEqual({ [field]: "Why." });

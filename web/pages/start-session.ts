@@ -24,7 +24,7 @@ const fieldOfCode: Partial<Readonly<Record<ApiErrorCode, NewSessionField>>> = {
   agent_unknown: "agent",
   agent_not_configured: "agent",
   agent_binary_missing: "agent",
-  agent_too_old: "agent",
+  agent_version_unsupported: "agent",
   model_not_supported: "model",
   insufficient_scope: "permissionMode",
   base_branch_not_found: "baseBranch",
