@@ -2,7 +2,6 @@ import parse from "semver/functions/parse.js";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { agentError } from "./errors.ts";
-import type { ResolvedAgent } from "./registry.ts";
 import type { AgentTemplate } from "./template.ts";
 
 /** Something about an agent's installed version that its user should know. */
@@ -45,20 +44,20 @@ export function requireSupported(agent: VersionedAgent, version: string | null):
 const versionWaitMs = 5_000;
 
 /** Checks the version of a program that is about to be started. @throws PosternError `agent_version_unsupported` */
-export function createLaunchCheck({
+export function createLaunchCheck<Agent extends { readonly template: AgentTemplate }>({
   versionOf,
   clock,
   log,
 }: {
-  readonly versionOf: (agent: ResolvedAgent) => Promise<string | null>;
+  readonly versionOf: (agent: Agent) => Promise<string | null>;
   readonly clock: Clock;
   readonly log: Log;
-}): (agent: ResolvedAgent) => Promise<void> {
+}): (agent: Agent) => Promise<void> {
   /** The untested version that was logged, by agent. */
   const logged = new Map<string, string>();
 
   /** Null after {@link versionWaitMs}. */
-  async function versionSoon(agent: ResolvedAgent): Promise<string | null> {
+  async function versionSoon(agent: Agent): Promise<string | null> {
     let cancel = (): void => undefined;
     const late = new Promise<null>((resolve) => {
       cancel = clock.after(versionWaitMs, () => resolve(null));

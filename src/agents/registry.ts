@@ -88,7 +88,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
   const { templates, db } = deps;
   const clock = deps.clock ?? systemClock;
   const facts = createAgentFacts(clock);
-  const checkVersion = createLaunchCheck({
+  const checkVersion = createLaunchCheck<ResolvedAgent>({
     versionOf: ({ template: agent, binary }) => facts.version(agent, binary, environmentOf(agent)),
     clock,
     log: deps.log ?? silentLog,

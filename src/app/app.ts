@@ -199,7 +199,9 @@ async function start(
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
   // A launch asks again.
-  void agents.probeVersions().catch((error) => log.debug({ reason: messageOf(error) }, "agents' versions are unknown"));
+  void agents
+    .probeVersions()
+    .catch((error: unknown) => log.debug({ reason: messageOf(error) }, "agents' versions are unknown"));
   memory.start();
   disposer.add(pruneCopiesDaily(join(config.home, "backups"), { clock, log }));
   const chat = await openTelegramChat({

@@ -33,10 +33,10 @@ function* namesFor(prompt: string): Generator<string> {
 function slugOf(prompt: string): string {
   const text = prompt.slice(0, 1_000).toWellFormed().normalize("NFC").toLowerCase();
   const words = text.replace(/['\u2019]/g, "").match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
-  const [first = "", ...others] = words.slice(0, maxWords).map((word) => [...word].slice(0, maxLength).join(""));
+  const [first = "", ...others] = words.slice(0, maxWords).map((word) => Array.from(word).slice(0, maxLength).join(""));
   let slug = first;
   for (const word of others) {
-    if ([...slug, ...word].length >= maxLength) break;
+    if (Array.from(slug + word).length >= maxLength) break;
     slug += `-${word}`;
   }
   return slug;

@@ -21,7 +21,8 @@ export function worktreeNames(
     repository: basename(repository).replace(/(?<=.)\.git$/, "") || "repository",
     branch,
   };
-  const filled = (text: string): string => text.replace(/\{(repository|branch)\}/g, (_, name) => values[name] ?? "");
+  const filled = (text: string): string =>
+    text.replace(/\{(repository|branch)\}/g, (_, name: string) => values[name] ?? "");
   const stem = filled("{repository}-{branch}");
   const numbered = Array.from({ length: maxNumber - 1 }, (_, index) => fileName(stem, `-${index + 2}`));
   return [...new Set([fileName(filled(template)), fileName(stem), ...numbered])];
