@@ -15,6 +15,7 @@ const base = ["core", "wire", "platform", "storage"] as const;
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: [],
   wire: [],
+  client: [],
   platform: ["core"],
   storage: ["core"],
   "terminal-host": ["core", "platform"],
@@ -22,6 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   doctor: base,
   ...Object.fromEntries([...capabilities, ...sessionRooms].map((name) => [name, base])),
   ...Object.fromEntries(interfaces.map((name) => [name, ["core", "wire"]])),
+  cli: ["core", "wire", "client"],
   app: [...base, "cli", "http", "mcp", "channels", "doctor", "service"],
 };
 
@@ -87,6 +89,10 @@ export const layerRules: IFlattenedRuleSet = {
     rule("wire-is-zod", "src/wire also runs in a browser: zod, and no module of Node.", {
       from: { path: "^src/wire/" },
       to: { pathNot: ["^src/", "^node_modules/zod/"] },
+    }),
+    rule("client-is-bare", "src/client is a package for any runtime: no package, and no module of Node.", {
+      from: { path: "^src/client/" },
+      to: { pathNot: "^src/client/" },
     }),
     rule("agents-apart", "An agent's folder never imports another agent's.", {
       from: { path: "^src/agents/([^/]+)/" },

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { installAgentVersions } from "./agent-versions.ts";
 import { installAgents } from "./install-agents.ts";
+import { runNpm } from "./npm.ts";
 import { preparePackageInstall } from "./package-install.ts";
 import {
   closingLine,
@@ -250,6 +251,14 @@ async function installNeededAgents(): Promise<void> {
   }
 }
 
+/** Deno and Bun, for the client package. */
+async function installRuntimes(): Promise<void> {
+  const cwd = join(root, "test", "runtimes");
+  if (!(full || further) || existsSync(join(cwd, "node_modules"))) return;
+  say("Installing Deno and Bun into test/runtimes (about 200 MB on disk, once) …");
+  await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd });
+}
+
 /** The checks are left out for a selection of tests. */
 async function runChecks(): Promise<TestCounts> {
   if (vitestArgs.length > 0 || long || further) return noCounts;
@@ -263,7 +272,8 @@ async function main(): Promise<number> {
   ensurePrograms();
   const startedAt = performance.now();
   // One part waits for network and disk, the other uses the CPU.
-  const [checks] = await Promise.all([runChecks(), installNeededAgents(), preparePackageInstall(say)]);
+  const setup = [installNeededAgents(), preparePackageInstall(say), installRuntimes()];
+  const [checks] = await Promise.all([runChecks(), ...setup]);
   const tests = await runChosen();
   const ranNone = tests.passed + tests.failed === 0;
   const total = sumOf(checks, ranNone ? { ...tests, failed: 1, failedNames: ["no test ran"] } : tests);

@@ -8,6 +8,7 @@ export const furtherTests: readonly string[] = [
   // Packages, upgrades, the container, what the documentation says to type.
   "test/gateway/package.test.ts",
   "test/gateway/package-contents.test.ts",
+  "test/gateway/client-package.test.ts",
   "test/gateway/package-upgrade.test.ts",
   "test/e2e/container.test.ts",
   "test/e2e/documented-commands.test.ts",

@@ -55,13 +55,13 @@ export const openApiSchema = z.object({
 type Operation = z.infer<typeof operationSchema>;
 type OpenApi = z.infer<typeof openApiSchema>;
 
-/** `docs/reference/http.md`, from a temporary gateway. */
-export async function httpReference(): Promise<string> {
+/** The OpenAPI document of a temporary gateway. */
+export async function openApiDocument(): Promise<unknown> {
   const world = await createWorld({ agents: false });
   try {
     const gateway = await startGateway(world);
     try {
-      return renderHttpReference(await (await fetch(`${gateway.url}/openapi.json`)).json());
+      return await (await fetch(`${gateway.url}/openapi.json`)).json();
     } finally {
       await gateway.close();
     }
@@ -70,7 +70,7 @@ export async function httpReference(): Promise<string> {
   }
 }
 
-/** @param document the OpenAPI document of a gateway */
+/** `docs/reference/http.md`. @param document the OpenAPI document of a gateway */
 export function renderHttpReference(document: unknown): string {
   const { paths, components } = openApiSchema.parse(document);
   const routes = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createEventStreamParser, type StreamedMessage } from "./events.ts";
+import { createEventStreamParser, type StreamedMessage } from "./event-stream.ts";
 
 function parse(...chunks: readonly string[]): readonly StreamedMessage[] {
-  const messages: StreamedMessage[] = [];
-  const read = createEventStreamParser((message) => messages.push(message));
-  for (const chunk of chunks) read(chunk);
-  return messages;
+  const read = createEventStreamParser();
+  return chunks.flatMap((chunk) => read(chunk));
 }
 
 test("an event has its kind, its data and its id", () => {
@@ -52,7 +50,7 @@ test("events are parsed however the stream is split, with any line ending", () =
 });
 
 test("a line without an end is dropped before it fills the memory", () => {
-  const read = createEventStreamParser(() => undefined);
+  const read = createEventStreamParser();
   expect(() => {
     for (let chunk = 0; chunk < 100; chunk += 1) read("x".repeat(50_000));
   }).toThrow("too long");
