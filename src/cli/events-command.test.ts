@@ -50,7 +50,7 @@ test("events prints a line for each event, without control characters", async ()
     code: 0,
     stdout: "2025-01-01T00:00:00.000Z turn ended s1 · claude-code · /srv/code\n",
   });
-  expect(requests).toEqual([{ path: "/api/coding/events?sessionId=s%201", lastEventId: undefined }]);
+  expect(requests).toEqual([{ path: "/api/coding/events?sessionId=s+1", lastEventId: undefined }]);
 });
 
 test("events resumes after the last event when the gateway restarts, and reports the lost connection once", async () => {

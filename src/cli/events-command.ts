@@ -1,9 +1,6 @@
-import { request } from "node:http";
 import type { Command } from "commander";
-import type { Clock } from "../core/clock.ts";
-import { hasCode, isErrno, PosternError } from "../core/errors.ts";
-import { type SessionEvent, type StreamReset, sessionEventSchema, streamResetSchema } from "../wire/events.ts";
-import { connectionError, problemOf } from "./gateway-client.ts";
+import { type SessionEvent, sessionEventSchema } from "../wire/events.ts";
+import { connect } from "./context.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -27,28 +24,33 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     .option("--after <eventId>", "start after this event, if it is still stored")
     .option("--count <number>", "exit after this many events", wholeNumber(1, 1_000_000))
     .action(async ({ json, session, after, count = Infinity }: EventsOptions) => {
-      const socketPath = await context.ports.socketPath();
-      let printed = 0;
-      let lost = false;
-      await followEvents(
-        { socketPath, clock: context.clock, sessionId: session ?? null, after: after ?? null },
-        {
-          onEvent(event) {
-            lost = false;
-            printed += 1;
-            context.stdout(`${json ? printableJson(event, { oneLine: true }) : eventLine(event)}\n`);
-            return printed < count;
-          },
-          onReset(reset) {
-            if (json) context.stdout(`${printableJson(reset, { oneLine: true })}\n`);
-            else context.stderr(`Some events are missing: ${plainLine(reset.reason)}\n`);
-          },
-          onLost() {
-            if (!lost) context.stderr("Lost the gateway. Reconnecting…\n");
-            lost = true;
-          },
+      const gateway = await connect(context);
+      let [printed, lost, position] = [0, false, after ?? null];
+      const events = gateway.events({
+        sessionId: session,
+        after,
+        onState(state, reason) {
+          if (state === "live") position ??= "";
+          if (state !== "offline") return;
+          // Without a position, the events of the meantime would be missing: there was no gateway from the start.
+          if (position === null) throw reason;
+          if (!lost) context.stderr("Lost the gateway. Reconnecting…\n");
+          lost = true;
         },
-      );
+      });
+      for await (const event of events) {
+        lost = false;
+        if (event.kind === "reset") {
+          if (json) context.stdout(`${printableJson(event, { oneLine: true })}\n`);
+          else context.stderr(`Some events are missing: ${plainLine(event.reason)}\n`);
+          continue;
+        }
+        const parsed = sessionEventSchema.safeParse(event);
+        if (!parsed.success) continue; // a kind of a newer gateway
+        context.stdout(`${json ? printableJson(parsed.data, { oneLine: true }) : eventLine(parsed.data)}\n`);
+        printed += 1;
+        if (printed >= count) return;
+      }
     });
 }
 
@@ -73,116 +75,4 @@ function summaryOf(event: SessionEvent): string {
     case "session.closed":
       return "closed";
   }
-}
-
-/** What a follower reports. */
-interface FollowerReports {
-  /** @returns false to end */
-  onEvent(event: SessionEvent): boolean;
-  onReset(reset: StreamReset): void;
-  /** The connection was lost; called at each failed attempt. */
-  onLost(): void;
-}
-
-/** Which events to follow. */
-interface FollowOptions {
-  readonly socketPath: string;
-  readonly clock: Clock;
-  readonly sessionId: string | null;
-  /** The last event that was seen; null starts with new events. */
-  readonly after: string | null;
-}
-
-const firstPauseMs = 250;
-const longestPauseMs = 5_000;
-// The stream sends something every 15 seconds.
-const silenceMs = 60_000;
-// An event has less than 10 KB.
-const maxBlockBytes = 1024 * 1024;
-
-/**
- * Follows the event stream through the gateway's Unix socket, and continues after its last event when the gateway comes back.
- * @throws PosternError `gateway_not_running` when there is none at the start, or the gateway's own code
- */
-async function followEvents(options: FollowOptions, reports: FollowerReports): Promise<void> {
-  const position: Position = { id: options.after, seen: false };
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    try {
-      position.seen = false;
-      if (await readStream(options, { reports, position })) return;
-    } catch (error) {
-      const away = hasCode(error, "gateway_not_running") || hasCode(error, "gateway_stopping");
-      if (!away || position.id === null) throw error;
-    }
-    if (position.seen) pauseMs = firstPauseMs;
-    reports.onLost();
-    await options.clock.sleep(pauseMs);
-  }
-}
-
-/** Where a follower is. */
-interface Position {
-  id: string | null;
-  /** Whether this connection sent anything. */
-  seen: boolean;
-}
-
-/** @returns true when the command is done, false when the stream was interrupted */
-function readStream(
-  { socketPath, sessionId }: FollowOptions,
-  { reports, position }: { readonly reports: FollowerReports; readonly position: Position },
-): Promise<boolean> {
-  const query = sessionId === null ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
-  const headers = { host: "localhost", ...(position.id === null ? {} : { "last-event-id": position.id }) };
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ socketPath, path: `/api/coding/events${query}`, headers, agent: false }, (incoming) => {
-      let text = "";
-      incoming.setEncoding("utf8");
-      incoming.on("data", (chunk: string) => {
-        text += chunk;
-        if (incoming.statusCode !== 200) return;
-        const blocks = text.split("\n\n");
-        text = blocks.pop() ?? "";
-        try {
-          const wanted = blocks.every((block) => takeBlock(block, { reports, position }));
-          if (text.length > maxBlockBytes) throw new PosternError("too_large", "The gateway's response is too large.");
-          if (wanted) return;
-          resolve(true);
-        } catch (error) {
-          reject(error);
-        }
-        outgoing.destroy();
-      });
-      incoming.on("error", () => resolve(false));
-      incoming.on("end", () => {
-        if (incoming.statusCode === 200) resolve(false);
-        else reject(problemOf({ status: incoming.statusCode ?? 0, text }));
-      });
-    });
-    outgoing.setTimeout(silenceMs, () => outgoing.destroy());
-    outgoing.on("error", (error) => {
-      if (isErrno(error, "ECONNRESET")) resolve(false);
-      else reject(connectionError(error, socketPath));
-    });
-    outgoing.end();
-  });
-}
-
-function takeBlock(
-  block: string,
-  { reports, position }: { readonly reports: FollowerReports; readonly position: Position },
-): boolean {
-  const fields = new Map(
-    block.split("\n").map((line): [string, string] => {
-      const colon = line.indexOf(": ");
-      return [line.slice(0, Math.max(colon, 0)), line.slice(colon + 2)];
-    }),
-  );
-  position.id = fields.get("id") ?? position.id;
-  position.seen = true;
-  const data = fields.get("data");
-  if (data === undefined) return true;
-  if (fields.get("event") !== "reset") return reports.onEvent(sessionEventSchema.parse(JSON.parse(data)));
-  reports.onReset(streamResetSchema.parse(JSON.parse(data)));
-  return true;
 }

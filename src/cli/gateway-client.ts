@@ -1,12 +1,13 @@
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import type { z } from "zod";
+import {
+  createClient,
+  errorOfAnswer,
+  type FetchInit,
+  type PosternClient,
+  PosternClientError,
+} from "../client/index.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
-import { problemSchema } from "../wire/problem.ts";
-
-/** More than a response with 1,000 turns needs. */
-const maxAnswerBytes = 64 * 1024 * 1024;
-/** On top of the wait that was asked for. */
-const patienceMs = 60_000;
 
 /** Calls the coding tools of a running gateway as the owner, through its Unix socket. */
 export interface GatewayClient {
@@ -22,78 +23,94 @@ export interface GatewayClient {
     route: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly body?: object },
     output: z.ZodType<T>,
   ): Promise<T>;
+  /** Follows events like {@link PosternClient.events}. */
+  events: PosternClient["events"];
 }
 
 /** A client of the gateway that listens on `socketPath`; nothing is opened until the first call. */
 export function createGatewayClient(socketPath: string): GatewayClient {
+  const client = createClient({
+    baseUrl: "http://localhost",
+    fetch: (url, init) => fetchThrough(socketPath, url, init),
+  });
+  const explained = (error: unknown): never => {
+    throw explanationOf(error, socketPath);
+  };
   return {
-    async call(tool, { input, output }) {
-      const waitMs = "waitMs" in input && typeof input.waitMs === "number" ? input.waitMs : 0;
-      const answer = await exchange(socketPath, {
-        method: "POST",
-        path: `/api/coding/${tool}`,
-        body: JSON.stringify(input),
-        timeoutMs: waitMs + patienceMs,
-      });
-      return read(answer, { of: tool, output });
-    },
-    async send({ method, path, body }, output) {
-      const text = body === undefined ? "" : JSON.stringify(body);
-      const answer = await exchange(socketPath, { method, path, body: text, timeoutMs: patienceMs });
-      return read(answer, { of: path, output });
+    call: (tool, { input, output }) =>
+      client.request(`POST /api/coding/${tool}`, { body: input }, { output }).catch(explained),
+    send: ({ method, path, body }, output) =>
+      client.request(`${method} ${path}`, body === undefined ? {} : { body }, { output }).catch(explained),
+    async *events(options) {
+      try {
+        yield* client.events(options);
+      } catch (error) {
+        explained(error);
+      }
     },
   };
 }
 
-function read<T>(answer: Answer, { of, output }: { readonly of: string; readonly output: z.ZodType<T> }): T {
-  if (answer.status < 200 || answer.status > 299) throw problemOf(answer);
-  const parsed = output.safeParse(parseJson(answer.text));
-  if (parsed.success) return parsed.data;
-  throw new PosternError(
-    "internal_error",
-    `The gateway's answer to ${of} does not match this command. Do both have the same version?`,
-    { cause: parsed.error },
-  );
-}
-
-/** A whole answer. */
-export interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-function exchange(
+/** `fetch` through a Unix socket, which Node's own cannot. */
+function fetchThrough(
   socketPath: string,
-  call: { method: string; path: string; body: string; timeoutMs: number },
-): Promise<Answer> {
-  const { method, path, body } = call;
+  url: string,
+  { method, headers, body, signal }: FetchInit,
+): Promise<Response> {
+  const { pathname, search } = new URL(url);
   return new Promise((resolve, reject) => {
-    const content = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const headers = { ...(body === "" ? {} : content), host: "localhost" };
-    const outgoing = request({ socketPath, path, method, headers, agent: false }, (incoming) => {
-      const chunks: Buffer[] = [];
-      let sizeBytes = 0;
+    // Node would leave out the body of a DELETE of unknown length.
+    const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+    const all = { ...headers, ...length };
+    const options = { socketPath, path: pathname + search, method, headers: all, signal, agent: false };
+    const outgoing = request(options, (incoming) => {
+      const { statusCode: status = 0, headers: answered } = incoming;
+      const retryAfter = answered["retry-after"];
+      resolve(
+        new Response(status === 204 ? null : streamOf(incoming), {
+          status,
+          headers: retryAfter === undefined ? {} : { "retry-after": retryAfter },
+        }),
+      );
+    });
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start(controller) {
       incoming.on("data", (chunk: Buffer) => {
-        sizeBytes += chunk.length;
-        if (sizeBytes > maxAnswerBytes)
-          incoming.destroy(new PosternError("too_large", "The gateway's response is too large."));
-        else chunks.push(chunk);
+        controller.enqueue(chunk);
+        if ((controller.desiredSize ?? 0) <= 0) incoming.pause();
       });
-      incoming.on("error", (error) => reject(connectionError(error, socketPath)));
-      incoming.on("end", () =>
-        resolve({ status: incoming.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
-      );
-    });
-    outgoing.setTimeout(call.timeoutMs, () => {
-      outgoing.destroy(
-        new PosternError(
-          "internal_error",
-          `The gateway did not respond within ${call.timeoutMs / 1000} s. Check it with \`postern doctor\`.`,
-        ),
-      );
-    });
-    outgoing.on("error", (error) => reject(connectionError(error, socketPath)));
-    outgoing.end(call.body);
+      incoming.on("end", () => controller.close());
+      incoming.on("error", (error) => controller.error(error));
+    },
+    pull: () => void incoming.resume(),
+    cancel: () => void incoming.destroy(),
+  });
+}
+
+/** A failed call, in the words of the command line. */
+function explanationOf(error: unknown, socketPath: string): unknown {
+  if (error instanceof PosternClientError) return refusalOf(error);
+  return error instanceof Error ? connectionError(error, socketPath) : error;
+}
+
+function refusalOf(error: PosternClientError): PosternError {
+  const { code, message, status, fields, details } = error;
+  if (code === "timeout")
+    return new PosternError("internal_error", `${message} Check it with \`postern doctor\`.`, { cause: error });
+  if (code === "unreadable_answer") {
+    const hint = status < 400 ? "" : " See its log for details.";
+    return new PosternError("internal_error", `${message}${hint}`, { cause: error });
+  }
+  const named = fields.map((field) => `${field.path}: ${field.message}`);
+  const missing = named.filter((field) => !message.includes(field)).join("; "); // the detail has the first
+  return new PosternError(code, missing === "" ? message : `${message} ${missing}`, {
+    details: { status, ...details },
   });
 }
 
@@ -127,18 +144,9 @@ export function connectionError(error: Error, socketPath: string): Error {
   return error;
 }
 
-/** The error in a response. */
-export function problemOf(answer: Answer): PosternError {
-  const parsed = problemSchema.safeParse(parseJson(answer.text));
-  if (!parsed.success)
-    return new PosternError(
-      "internal_error",
-      `The gateway answered with status ${answer.status}. See its log for details.`,
-    );
-  const { code, detail, errors = [], type: _type, title: _title, status, ...details } = parsed.data;
-  const fields = errors.map(({ path, message }) => `${path}: ${message}`);
-  const missing = fields.filter((field) => !detail.includes(field)).join("; "); // the detail has the first
-  return new PosternError(code, missing === "" ? detail : `${detail} ${missing}`, { details: { status, ...details } });
+/** The error in an answer. */
+export function problemOf({ status, text }: { readonly status: number; readonly text: string }): PosternError {
+  return refusalOf(errorOfAnswer(status, parseJson(text)));
 }
 
 /** Undefined for invalid JSON, which every schema here refuses. */
