@@ -11,62 +11,61 @@ import {
 } from "../../src/wire/accounts.ts";
 import { type AddClientInput, addedClientSchema, connectedAppSchema, oauthClientSchema } from "../../src/wire/oauth.ts";
 import { signInLinkSchema } from "../../src/wire/sign-in.ts";
-import { callApi } from "./client.ts";
+import { acting, reading } from "./client.ts";
 import { queryKeys, useAct, useChange, useRead, useRemove } from "./query.ts";
 
 const accountsSchema = z.object({ accounts: z.array(accountSchema) }).transform(({ accounts }) => accounts);
 
 export function useAccounts() {
-  return useRead(queryKeys.accounts, "/api/accounts", { answer: accountsSchema });
+  return useRead(queryKeys.accounts, (call) => reading.listAccounts({}, { ...call, output: accountsSchema }));
 }
 
 export function useAddAccount() {
   // Its sign-in link is in the answer.
   return useChange(
     queryKeys.accounts,
-    (body: AddAccountInput) => callApi("/api/accounts", addedAccountSchema, { body }),
+    (account: AddAccountInput) => acting.addAccount(account, { output: addedAccountSchema }),
     { gcTime: 0 },
   );
 }
 
 export function useCreateAccountLink() {
   return useAct({
-    mutationFn: (accountId: string) =>
-      callApi(`/api/accounts/${encodeURIComponent(accountId)}/sign-in-links`, signInLinkSchema, { method: "POST" }),
+    mutationFn: (accountId: string) => acting.createAccountSignInLink({ accountId }, { output: signInLinkSchema }),
     gcTime: 0,
   });
 }
 
 export function useRemoveAccount() {
-  return useRemove("/api/accounts", queryKeys.accounts);
+  return useRemove((accountId) => acting.removeAccount({ accountId }), queryKeys.accounts);
 }
 
 const appsSchema = z.object({ apps: z.array(connectedAppSchema) }).transform(({ apps }) => apps);
 const clientsSchema = z.object({ clients: z.array(oauthClientSchema) }).transform(({ clients }) => clients);
 
 export function useApps() {
-  return useRead(queryKeys.apps, "/api/oauth/apps", { answer: appsSchema });
+  return useRead(queryKeys.apps, (call) => reading.listConnectedApps({}, { ...call, output: appsSchema }));
 }
 
 export function useDisconnectApp() {
-  return useRemove("/api/oauth/apps", queryKeys.apps);
+  return useRemove((appId) => acting.disconnectApp({ appId }), queryKeys.apps);
 }
 
 export function useClients() {
-  return useRead(queryKeys.clients, "/api/oauth/clients", { answer: clientsSchema });
+  return useRead(queryKeys.clients, (call) => reading.listOAuthClients({}, { ...call, output: clientsSchema }));
 }
 
 export function useAddClient() {
   // Its secret is in the answer: not kept longer than it is shown.
   return useChange(
     queryKeys.clients,
-    (body: AddClientInput) => callApi("/api/oauth/clients", addedClientSchema, { body }),
+    (client: AddClientInput) => acting.addOAuthClient(client, { output: addedClientSchema }),
     { gcTime: 0 },
   );
 }
 
 export function useRemoveClient() {
-  return useRemove("/api/oauth/clients", queryKeys.clients, queryKeys.apps);
+  return useRemove((clientId) => acting.removeOAuthClient({ clientId }), queryKeys.clients, queryKeys.apps);
 }
 
 const tokensSchema = z.object({ tokens: z.array(tokenSchema) }).transform(({ tokens }) => tokens);
@@ -79,18 +78,18 @@ interface NewToken {
 }
 
 export function useTokens() {
-  return useRead(queryKeys.tokens, "/api/tokens", { answer: tokensSchema });
+  return useRead(queryKeys.tokens, (call) => reading.listTokens({}, { ...call, output: tokensSchema }));
 }
 
 export function useCreateToken() {
   // The token itself is in the answer: not kept longer than it is shown.
-  return useChange(queryKeys.tokens, (body: NewToken) => callApi("/api/tokens", createdTokenSchema, { body }), {
+  return useChange(queryKeys.tokens, (token: NewToken) => acting.createToken(token, { output: createdTokenSchema }), {
     gcTime: 0,
   });
 }
 
 export function useRevokeToken() {
-  return useRemove("/api/tokens", queryKeys.tokens);
+  return useRemove((tokenId) => acting.revokeToken({ tokenId }), queryKeys.tokens);
 }
 
 const pageSize = 50;
@@ -100,10 +99,10 @@ export function useAudit(kind: AuditKind | null) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.audit, kind],
     queryFn: ({ pageParam, signal }): Promise<AuditPage> =>
-      callApi("/api/audit", auditPageSchema, {
-        query: { limit: pageSize, before: pageParam === "" ? undefined : pageParam, kind: kind ?? undefined },
-        signal,
-      }),
+      reading.listAudit(
+        { limit: pageSize, before: pageParam === "" ? undefined : pageParam, kind: kind ?? undefined },
+        { signal, output: auditPageSchema },
+      ),
     initialPageParam: "",
     getNextPageParam: ({ entries, hasMore }) => (hasMore ? (entries.at(-1)?.auditId ?? null) : null),
     placeholderData: keepPreviousData,

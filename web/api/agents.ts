@@ -7,7 +7,7 @@ import {
 } from "../../src/wire/agent-setup.ts";
 import type { ConfigureAgentInput } from "../../src/wire/changes.ts";
 import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
-import { callApi, callTool, sendApi } from "./client.ts";
+import { acting, reading } from "./client.ts";
 import { queryKeys, useAct, useChange, useRemove } from "./query.ts";
 
 /** While a job runs, its end shows up soon even on a page without its terminal. */
@@ -16,7 +16,7 @@ const runningMs = 2_000;
 export function useAgents() {
   return useQuery({
     queryKey: queryKeys.agents,
-    queryFn: ({ signal }) => callTool("coding_list_agents", listAgentsOutputSchema, { input: {}, signal }),
+    queryFn: ({ signal }) => reading.codingListAgents({}, { signal, output: listAgentsOutputSchema }),
     staleTime: 15_000,
   });
 }
@@ -24,7 +24,7 @@ export function useAgents() {
 export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean } = {}) {
   return useQuery({
     queryKey: queryKeys.agentSetups,
-    queryFn: async ({ signal }) => (await callApi("/api/agents/setup", agentSetupSchema, { signal })).agents,
+    queryFn: async ({ signal }) => (await reading.agentSetup({}, { signal, output: agentSetupSchema })).agents,
     enabled,
     refetchInterval: ({ state }) =>
       state.data?.some(({ errands: jobs }) => jobs.some((job) => job.state !== "ended")) ? runningMs : false,
@@ -32,22 +32,21 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
 }
 
 export function useConfigureAgent() {
-  return useChange(queryKeys.agents, ({ name, ...body }: ConfigureAgentInput & { readonly name: string }) =>
-    sendApi(`/api/agents/${encodeURIComponent(name)}`, { body }),
+  return useChange(queryKeys.agents, (agent: ConfigureAgentInput & { readonly name: string }) =>
+    acting.configureAgent(agent),
   );
 }
 
 export function useRemoveAgent() {
-  return useRemove("/api/agents", queryKeys.agents);
+  return useRemove((name) => acting.removeAgent({ name }), queryKeys.agents);
 }
 
 /** Starts an agent's own login or its installation in a terminal. */
 export function useStartSetupJob() {
   return useChange(queryKeys.agentSetups, ({ name, kind, method }: SetupJobRequest) =>
-    callApi(jobPath(name, kind), agentTerminalSchema, {
-      method: "POST",
-      ...(method === undefined ? {} : { body: { method } }),
-    }),
+    kind === "login"
+      ? acting.loginAgent({ name, method }, { output: agentTerminalSchema })
+      : acting.installAgent({ name }, { output: agentTerminalSchema }),
   );
 }
 
@@ -61,16 +60,19 @@ interface SetupJobRequest {
 export function useCancelSetupJob() {
   const client = useQueryClient();
   return useAct({
-    mutationFn: ({ name, kind }: Omit<SetupJobRequest, "method">) => sendApi(jobPath(name, kind), { method: "DELETE" }),
+    mutationFn: ({ name, kind }: Omit<SetupJobRequest, "method">) => cancel(kind, { name }),
     onSettled: () => client.invalidateQueries({ queryKey: queryKeys.agents }),
   });
 }
 
-function jobPath(name: string, kind: AgentSetupJobKind): string {
-  return `/api/agents/${encodeURIComponent(name)}/${kind}`;
+function cancel(
+  kind: AgentSetupJobKind,
+  job: { readonly name: string; readonly unlessWatched?: "true" },
+): Promise<void> {
+  return kind === "login" ? acting.cancelAgentLogin(job) : acting.cancelAgentInstall(job);
 }
 
 /** Cancels a job as its page closes, unless another page shows it. */
 export function leaveSetupJob(name: string, kind: AgentSetupJobKind): Promise<void> {
-  return sendApi(`${jobPath(name, kind)}?unlessWatched=true`, { method: "DELETE" });
+  return cancel(kind, { name, unlessWatched: "true" });
 }

@@ -1,9 +1,9 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
+import type { EventsState } from "../../src/client/index.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import { useReachable } from "./client.ts";
-import type { EventsState } from "./events.ts";
 import { queryKeys } from "./query.ts";
 import type { SessionPage } from "./sessions.ts";
 import { followSharedEvents } from "./shared-events.ts";

@@ -7,7 +7,6 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useEffect } from "react";
-import type { z } from "zod";
 import {
   deletionPreviewSchema,
   type EntityType,
@@ -24,7 +23,7 @@ import {
   sessionLogDeletionSchema,
   sessionRecordedSchema,
 } from "../../src/wire/logs.ts";
-import { type ApiCall, callApi } from "./client.ts";
+import { acting, reading } from "./client.ts";
 import { queryKeys, useAct, useChange } from "./query.ts";
 
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
@@ -38,15 +37,13 @@ const pendingPollMs = 2_000;
 
 /** Options of an infinite query over a list with cursors. */
 function cursorPages<Page extends { readonly nextCursor: string | null }>(
-  path: string,
-  page: z.ZodType<Page>,
-  query: NonNullable<ApiCall["query"]>,
+  read: (cursor: string | undefined, call: { readonly signal: AbortSignal }) => Promise<Page>,
 ) {
   return {
     initialPageParam: "",
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }: { readonly pageParam: string; readonly signal: AbortSignal }) =>
-      callApi(path, page, { query: { ...query, cursor: pageParam === "" ? undefined : pageParam }, signal }),
+      read(pageParam === "" ? undefined : pageParam, { signal }),
     getNextPageParam: ({ nextCursor }: Page) => nextCursor,
   };
 }
@@ -54,7 +51,9 @@ function cursorPages<Page extends { readonly nextCursor: string | null }>(
 export function useLogs(filters: LogFilters) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "logs", filters],
-    ...cursorPages("/api/v1/logs", logPageSchema, { ...filters, limit: pageSize }),
+    ...cursorPages((cursor, call) =>
+      reading.listLogs({ ...filters, cursor, limit: pageSize }, { ...call, output: logPageSchema }),
+    ),
     refetchInterval: ({ state }) =>
       state.data?.pages[0]?.logs.some(({ status }) => status === "pending") === true ? pendingPollMs : false,
   });
@@ -66,14 +65,14 @@ export function useLogSearch(query: string, filters: LogFilters) {
     enabled: query !== "",
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
-      callApi("/api/v1/search", logSearchSchema, { query: { q: query, ...filters, limit: searchLimit }, signal }),
+      reading.searchLogs({ q: query, ...filters, limit: searchLimit }, { signal, output: logSearchSchema }),
   });
 }
 
 export function useLog(logId: string) {
   return useQuery({
     queryKey: logKey(logId),
-    queryFn: ({ signal }) => callApi(pathOf(logId), logDetailSchema, { signal }),
+    queryFn: ({ signal }) => reading.readLog({ logId }, { signal, output: logDetailSchema }),
     refetchInterval: ({ state }) => (state.data?.status === "pending" ? pendingPollMs : false),
   });
 }
@@ -81,7 +80,7 @@ export function useLog(logId: string) {
 export function useDeletionPreview(logId: string) {
   return useQuery({
     queryKey: previewKey(logId),
-    queryFn: ({ signal }) => callApi(`${pathOf(logId)}/deletion-preview`, deletionPreviewSchema, { signal }),
+    queryFn: ({ signal }) => reading.previewLogDeletion({ logId }, { signal, output: deletionPreviewSchema }),
     refetchOnWindowFocus: false,
     staleTime: 0,
     gcTime: 0,
@@ -92,7 +91,7 @@ export function useDeletionPreview(logId: string) {
 export function useDeleteLog() {
   const client = useQueryClient();
   return useAct({
-    mutationFn: (logId: string) => callApi(pathOf(logId), logDeletionSchema, { method: "DELETE", body: { id: logId } }),
+    mutationFn: (logId: string) => acting.deleteLog({ logId, id: logId }, { output: logDeletionSchema }),
     // On failure too: the entry may be deleted and the answer lost.
     onSettled: (_deletion, _error, logId) => forget(client, logId),
   });
@@ -119,8 +118,7 @@ export function useSessionEntries(sessionId: string) {
   return useQuery({
     queryKey: [...queryKeys.memory, "session", sessionId],
     staleTime: 0,
-    queryFn: ({ signal }) =>
-      callApi("/api/v1/logs", logPageSchema, { query: { sessionId, limit: mostEntries }, signal }),
+    queryFn: ({ signal }) => reading.listLogs({ sessionId, limit: mostEntries }, { signal, output: logPageSchema }),
   });
 }
 
@@ -128,7 +126,7 @@ export function useDeleteSessionLogs() {
   const client = useQueryClient();
   return useAct({
     mutationFn: (sessionId: string) =>
-      callApi("/api/v1/logs", sessionLogDeletionSchema, { method: "DELETE", query: { sessionId, confirm: "true" } }),
+      acting.deleteSessionLogs({ sessionId, confirm: "true" }, { output: sessionLogDeletionSchema }),
     // On failure too: the entries may be deleted and the answer lost.
     onSettled: () => forget(client),
   });
@@ -137,14 +135,14 @@ export function useDeleteSessionLogs() {
 /** Saves the turns of a session that are not in memory, including deleted ones. */
 export function useRecordSession() {
   return useChange(queryKeys.memory, (sessionId: string) =>
-    callApi(`/api/v1/sessions/${encodeURIComponent(sessionId)}/record`, sessionRecordedSchema, { method: "POST" }),
+    acting.recordSession({ sessionId }, { output: sessionRecordedSchema }),
   );
 }
 
 /** Saves a note. The idempotency key makes retries safe. */
 export function useSubmitLog() {
   return useChange(queryKeys.memory, ({ note, key }: { readonly note: SubmitLogInput; readonly key: string }) =>
-    callApi("/api/v1/logs", logEntrySchema, { body: note, headers: { "idempotency-key": key } }),
+    acting.submitLog(note, { output: logEntrySchema, headers: { "idempotency-key": key } }),
   );
 }
 
@@ -152,11 +150,12 @@ export function useSubmitLog() {
 export function useEntities({ type, q }: { readonly type: EntityType | ""; readonly q: string }) {
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "entities", type, q],
-    ...cursorPages("/api/v1/entities", entityPageSchema, {
-      type: type === "" ? undefined : type,
-      q: q === "" ? undefined : q,
-      limit: pageSize,
-    }),
+    ...cursorPages((cursor, call) =>
+      reading.listEntities(
+        { type: type === "" ? undefined : type, q: q === "" ? undefined : q, cursor, limit: pageSize },
+        { ...call, output: entityPageSchema },
+      ),
+    ),
   });
 }
 
@@ -165,10 +164,9 @@ export function useTimeline(entityId: string, asOf: string | undefined, { enable
   return useInfiniteQuery({
     queryKey: [...queryKeys.memory, "timeline", entityId, asOf],
     enabled,
-    ...cursorPages(`/api/v1/entities/${encodeURIComponent(entityId)}/timeline`, factPageSchema, {
-      asOf,
-      limit: mostEntries,
-    }),
+    ...cursorPages((cursor, call) =>
+      reading.entityTimeline({ entityId, asOf, cursor, limit: mostEntries }, { ...call, output: factPageSchema }),
+    ),
   });
 }
 
@@ -178,7 +176,7 @@ export function useSessionTitles(): ReadonlyMap<string, string> {
     queryKey: [...queryKeys.memory, "titles"],
     staleTime: 60_000,
     queryFn: async ({ signal }) =>
-      (await callApi("/api/v1/logs", logPageSchema, { query: { source: "session", limit: mostEntries }, signal })).logs,
+      (await reading.listLogs({ source: "session", limit: mostEntries }, { signal, output: logPageSchema })).logs,
     select: titlesOf,
   });
   return data ?? noTitles;
@@ -200,8 +198,4 @@ function logKey(logId: string): readonly string[] {
 
 function previewKey(logId: string): readonly string[] {
   return [...queryKeys.memory, "deletion-preview", logId];
-}
-
-function pathOf(logId: string): string {
-  return `/api/v1/logs/${encodeURIComponent(logId)}`;
 }

@@ -8,9 +8,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useCallback, useRef } from "react";
-import type { z } from "zod";
-import { ApiError } from "./api-error.ts";
-import { callApi, sendApi } from "./client.ts";
+import { PosternClientError } from "../../src/client/index.ts";
 
 /** Query keys. Those of a session begin with {@link queryKeys.session}. */
 export const queryKeys = {
@@ -66,15 +64,13 @@ export function useAct<Answer, Given = void>(
   return { ...act, mutate };
 }
 
-/** Reads `path` from the API. */
-export function useRead<Answer extends z.ZodType>(
+/** Reads from the API with `read`. */
+export function useRead<Answer>(
   queryKey: QueryKey,
-  path: string,
-  read: { readonly answer: Answer; readonly enabled?: boolean; readonly staleTime?: number; readonly retry?: boolean },
+  read: (call: { readonly signal: AbortSignal }) => Promise<Answer>,
+  options: { readonly enabled?: boolean; readonly staleTime?: number; readonly retry?: boolean } = {},
 ) {
-  const { answer, ...options } = read;
-  const queryFn = ({ signal }: { readonly signal: AbortSignal }) => callApi(path, answer, { signal });
-  return useQuery({ ...options, queryKey, queryFn });
+  return useQuery({ ...options, queryKey, queryFn: ({ signal }) => read({ signal }) });
 }
 
 /** A mutation that invalidates `queryKey` on success. `gcTime: 0` keeps a secret in its answer out of the cache. */
@@ -87,12 +83,12 @@ export function useChange<Answer, Given = void>(
   return useAct({ ...options, mutationFn, onSuccess: () => client.invalidateQueries({ queryKey }) });
 }
 
-/** Deletes `<path>/<id>`, then invalidates `keys`. */
-export function useRemove(path: string, ...keys: readonly QueryKey[]) {
+/** Removes something by its id, then invalidates `keys`. */
+export function useRemove(remove: (id: string) => Promise<unknown>, ...keys: readonly QueryKey[]) {
   const client = useQueryClient();
   const refresh = () => Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
   return useAct({
-    mutationFn: (id: string) => sendApi(`${path}/${encodeURIComponent(id)}`, { method: "DELETE" }),
+    mutationFn: remove,
     onSuccess: refresh,
     // It may already be gone. Not awaited: reads retry until the gateway is back, and would delay the error.
     onError: () => void refresh(),
@@ -117,8 +113,8 @@ export function createQueryClient(): QueryClient {
 
 /** Refusals are final. While the gateway is unreachable, reads retry without end; the connection note says so. */
 function shouldRetry(failures: number, error: Error): boolean {
-  if (!(error instanceof ApiError)) return failures < maxRetries;
-  return error.code === "unreachable" || (failures < maxRetries && error.status >= 500);
+  if (!(error instanceof PosternClientError)) return failures < maxRetries;
+  return error.status === 0 || (failures < maxRetries && error.status >= 500);
 }
 
 function retryDelay(failures: number): number {

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { SessionStatus, SessionSummary } from "../../src/wire/coding.ts";
 import { listOutputSchema, type SearchMatch, searchOutputSchema } from "../../src/wire/session-lists.ts";
-import { callTool } from "./client.ts";
+import { reading } from "./client.ts";
 import { queryKeys } from "./query.ts";
 
 /** Empty strings do not filter. */
@@ -58,12 +58,15 @@ async function readPage(asked: SessionsAsked, page: number, signal: AbortSignal)
   const place = { limit: sessionPageSize, offset: page * sessionPageSize };
   if (query === "") {
     const input = { ...given(filters), ...place };
-    const { sessions, total, indexing } = await callTool("coding_list_sessions", listOutputSchema, { input, signal });
+    const { sessions, total, indexing } = await reading.codingListSessions(input, { signal, output: listOutputSchema });
     return { listed: sessions.map((session) => ({ session, match: null })), total, indexing };
   }
   const { status: _status, ...rest } = given(filters);
-  const input = { query, in: everywhere ? "all" : "title", ...rest, ...place };
-  const { sessions, total, indexing } = await callTool("coding_search_sessions", searchOutputSchema, { input, signal });
+  const input = { query, in: everywhere ? "all" : "title", ...rest, ...place } as const;
+  const { sessions, total, indexing } = await reading.codingSearchSessions(input, {
+    signal,
+    output: searchOutputSchema,
+  });
   const listed = sessions
     .map(({ match, ...session }) => ({ session, match }))
     // The search has no status filter.
@@ -78,10 +81,7 @@ export function useLiveSessions(filters: SessionFilters = noFilters, { enabled =
     placeholderData: keepPreviousData,
     queryFn: async ({ signal }) => {
       const ofStatus = (status: SessionStatus) =>
-        callTool("coding_list_sessions", listOutputSchema, {
-          input: { ...given(filters), status, limit: maxLive },
-          signal,
-        });
+        reading.codingListSessions({ ...given(filters), status, limit: maxLive }, { signal, output: listOutputSchema });
       const pages = await Promise.all([ofStatus("initializing"), ofStatus("running")]);
       const sessions = new Map(pages.flatMap((page) => page.sessions).map((session) => [session.sessionId, session]));
       return [...sessions.values()].toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import type { EventsState } from "../../src/client/index.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
-import type { EventsListener, EventsState } from "./events.ts";
+import type { EventsListener } from "./events.ts";
 import { followSharedEvents } from "./shared-events.ts";
 
 const patience = { timeout: 15_000 };

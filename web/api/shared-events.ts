@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { EventsState } from "../../src/client/index.ts";
 import { sessionEventSchema } from "../../src/wire/events.ts";
-import { type EventsListener, type EventsState, followEvents } from "./events.ts";
+import { type EventsListener, followEvents } from "./events.ts";
 
 /** Messages between the pages of a browser. They share one event stream, because a browser opens only six connections per host. */
 const noticeSchema = z.discriminatedUnion("kind", [

@@ -14,11 +14,11 @@ import {
   signedInSchema,
   signInLinkSchema,
 } from "../../src/wire/sign-in.ts";
-import { callApi, forgetKey, sendApi, whenSignedOut } from "./client.ts";
+import { acting, forgetKey, reading, whenSignedOut } from "./client.ts";
 import { queryKeys, useAct, useChange, useRead, useRemove } from "./query.ts";
 
 export function useMe() {
-  return useRead(queryKeys.me, "/api/me", { answer: meSchema, staleTime: 60_000 });
+  return useRead(queryKeys.me, (call) => reading.getMe({}, { ...call, output: meSchema }), { staleTime: 60_000 });
 }
 
 /** Whether the account has `scope`. True until known; the gateway decides then. */
@@ -36,17 +36,19 @@ const browserSessionsSchema = z
   .transform(({ browserSessions }) => browserSessions);
 
 export function useBrowserSessions() {
-  return useRead(queryKeys.browserSessions, "/api/browser-sessions", { answer: browserSessionsSchema });
+  return useRead(queryKeys.browserSessions, (call) =>
+    reading.listBrowserSessions({}, { ...call, output: browserSessionsSchema }),
+  );
 }
 
 export function useRevokeBrowserSession() {
-  return useRemove("/api/browser-sessions", queryKeys.browserSessions);
+  return useRemove((browserSessionId) => acting.revokeBrowserSession({ browserSessionId }), queryKeys.browserSessions);
 }
 
 /** Signs this browser out. The sign-in page clears the cache. */
 export function useSignOut() {
   return useAct({
-    mutationFn: () => sendApi("/api/sign-out", { method: "POST" }),
+    mutationFn: () => acting.signOut(),
     onSuccess: () => {
       // Pending requests are now refused, and must not redirect back to this page.
       whenSignedOut(() => undefined);
@@ -57,7 +59,7 @@ export function useSignOut() {
 
 export function useCreateSignInLink() {
   return useAct({
-    mutationFn: () => callApi("/api/sign-in-links", signInLinkSchema, { method: "POST" }),
+    mutationFn: () => acting.createSignInLink({}, { output: signInLinkSchema }),
     gcTime: 0,
   });
 }
@@ -77,21 +79,21 @@ function hasChallenge(options: unknown): boolean {
 }
 
 export function usePasskeys() {
-  return useRead(queryKeys.passkeys, "/api/passkeys", { answer: passkeysSchema });
+  return useRead(queryKeys.passkeys, (call) => reading.listPasskeys({}, { ...call, output: passkeysSchema }));
 }
 
 /** Creates a passkey with this name in the browser. */
 export function useAddPasskey() {
   return useChange(queryKeys.passkeys, async (name: string) => {
     const { startRegistration } = await import("@simplewebauthn/browser");
-    const { ceremonyId, options } = await callApi("/api/passkeys/registration", creationSchema, { method: "POST" });
+    const { ceremonyId, options } = await acting.beginPasskeyRegistration({}, { output: creationSchema });
     const credential = await startRegistration({ optionsJSON: options });
-    return callApi("/api/passkeys", passkeySchema, { body: { ceremonyId, credential, name } });
+    return acting.addPasskey({ ceremonyId, credential: { ...credential }, name }, { output: passkeySchema });
   });
 }
 
 export function useRemovePasskey() {
-  return useRemove("/api/passkeys", queryKeys.passkeys);
+  return useRemove((passkeyId) => acting.removePasskey({ passkeyId }), queryKeys.passkeys);
 }
 
 /** Signs in with a passkey. */
@@ -99,9 +101,9 @@ export function usePasskeySignIn() {
   return useAct({
     mutationFn: async (): Promise<SignedIn> => {
       const { startAuthentication } = await import("@simplewebauthn/browser");
-      const { ceremonyId, options } = await callApi("/api/sign-in/passkey/options", requestSchema, { method: "POST" });
+      const { ceremonyId, options } = await acting.beginPasskeySignIn({}, { output: requestSchema });
       const credential = await startAuthentication({ optionsJSON: options });
-      return callApi("/api/sign-in/passkey", signedInSchema, { body: { ceremonyId, credential } });
+      return acting.signInWithPasskey({ ceremonyId, credential: { ...credential } }, { output: signedInSchema });
     },
     gcTime: 0, // the key of the sign-in is in the answer
   });

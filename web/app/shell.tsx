@@ -2,8 +2,9 @@ import { useQueryClient } from "@tanstack/react-query";
 import { CloudOff, Menu } from "lucide-react";
 import { Component, lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
+import { PosternClientError } from "../../src/client/index.ts";
 import type { Scope } from "../../src/wire/access.ts";
-import { ApiError, messageOf } from "../api/api-error.ts";
+import { messageOf } from "../api/api-error.ts";
 import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents, useConnected } from "../api/live-events.ts";
 import { useMe } from "../api/sign-in.ts";
@@ -67,7 +68,7 @@ export function Shell() {
   useAttention(reads);
 
   if (me.data === undefined) {
-    const unknown = me.error !== null && !(me.error instanceof ApiError && me.error.status === 401);
+    const unknown = me.error !== null && !(me.error instanceof PosternClientError && me.error.status === 401);
     return (
       <main className="mx-auto max-w-lg px-6 py-16">
         {unknown ? <ErrorNotice error={me.error} onRetry={() => void me.refetch()} /> : <LoadingPage />}

@@ -1,10 +1,11 @@
 import { CircleUserRound } from "lucide-react";
 import { useState } from "react";
+import { PosternClientError } from "../../src/client/index.ts";
 import { appScopes, type Scope } from "../../src/wire/access.ts";
 import { type AccountRecord, type AddedAccount, addAccountInputSchema } from "../../src/wire/accounts.ts";
 import type { SignInLink } from "../../src/wire/sign-in.ts";
 import { useAccounts, useAddAccount, useCreateAccountLink, useRemoveAccount } from "../api/access.ts";
-import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
+import { fieldError, messageOf } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog, Dialog, FormDialog } from "../ui/dialog.tsx";
@@ -154,7 +155,7 @@ function AddAccountDialog({
   const add = useAddAccount();
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["coding:read"]);
-  const taken = add.error instanceof ApiError && add.error.code === "account_exists";
+  const taken = add.error instanceof PosternClientError && add.error.code === "account_exists";
   const nameError = taken ? messageOf(add.error) : fieldError(add.error, "name");
   const input = addAccountInputSchema.safeParse({ name: name.trim(), scopes });
   return (

@@ -1,7 +1,8 @@
 import { useState } from "react";
+import { PosternClientError } from "../../src/client/index.ts";
 import type { AddedClient, ClientOrigin, OAuthClient } from "../../src/wire/oauth.ts";
 import { useAddClient, useClients, useRemoveClient } from "../api/access.ts";
-import { ApiError, fieldError } from "../api/api-error.ts";
+import { fieldError } from "../api/api-error.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy-button.tsx";
@@ -141,7 +142,7 @@ function AddClientDialog({
   const [redirects, setRedirects] = useState("");
   const [confidential, setConfidential] = useState(false);
   const nameError = fieldError(add.error, "name");
-  const redirectError = add.error instanceof ApiError ? aboutRedirects(add.error) : undefined;
+  const redirectError = add.error instanceof PosternClientError ? aboutRedirects(add.error) : undefined;
   return (
     <FormDialog
       onClose={onClose}
@@ -184,6 +185,6 @@ function AddClientDialog({
   );
 }
 
-function aboutRedirects({ fields }: ApiError): string | undefined {
+function aboutRedirects({ fields }: PosternClientError): string | undefined {
   return fields.find(({ path }) => path.startsWith("redirectUris"))?.message;
 }

@@ -1,8 +1,9 @@
 import { Plus, X } from "lucide-react";
 import { useState } from "react";
+import { PosternClientError } from "../../src/client/index.ts";
 import { scopes as allScopes, type CreatedToken, type Scope } from "../../src/wire/access.ts";
 import { useCreateToken } from "../api/access.ts";
-import { ApiError, fieldError } from "../api/api-error.ts";
+import { fieldError } from "../api/api-error.ts";
 import { useFolders } from "../api/folders.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { FormDialog } from "../ui/dialog.tsx";
@@ -35,7 +36,7 @@ export function CreateTokenDialog({
   const [folders, setFolders] = useState<readonly string[]>([]);
   const [typed, setTyped] = useState("");
   const nameError = fieldError(create.error, "name");
-  const folderError = create.error instanceof ApiError ? aboutFolders(create.error) : undefined;
+  const folderError = create.error instanceof PosternClientError ? aboutFolders(create.error) : undefined;
 
   const submit = (): void => {
     const expiresAt = days === 0 ? null : new Date(Date.now() + days * dayMs).toISOString();
@@ -89,7 +90,7 @@ export function CreateTokenDialog({
 }
 
 /** The folder does not exist, or is not a directory. */
-function aboutFolders({ code, fields, message }: ApiError): string | undefined {
+function aboutFolders({ code, fields, message }: PosternClientError): string | undefined {
   if (code === "dir_not_found") return message;
   return fields.find(({ path }) => path.startsWith("folders"))?.message;
 }

@@ -1,7 +1,8 @@
 import { FolderOpen } from "lucide-react";
 import { useState } from "react";
+import { PosternClientError } from "../../src/client/index.ts";
 import type { Folder, FolderScope } from "../../src/wire/access.ts";
-import { ApiError, fieldError, messageOf } from "../api/api-error.ts";
+import { fieldError, messageOf } from "../api/api-error.ts";
 import { useAddFolder, useFolders, useRemoveFolder } from "../api/folders.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -83,7 +84,7 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
   const [path, setPath] = useState(folder?.path ?? "");
   const [scopes, setScopes] = useState<readonly FolderScope[]>(folder?.scopes ?? ["coding", "files"]);
   const aboutPath =
-    add.error instanceof ApiError && add.error.code === "dir_not_found" ? messageOf(add.error) : undefined;
+    add.error instanceof PosternClientError && add.error.code === "dir_not_found" ? messageOf(add.error) : undefined;
   const pathError = fieldError(add.error, "path") ?? aboutPath;
   return (
     <FormDialog

@@ -3,7 +3,7 @@ import { Link, useNavigate, useSearchParams } from "react-router";
 import { z } from "zod";
 import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
-import { ApiError } from "../api/api-error.ts";
+import { detailOf } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
@@ -99,7 +99,7 @@ export function NewSessionPage() {
     [dirs, folders.data],
   );
   const { byField, general } = newSessionErrors(start.error);
-  const failedSession = general instanceof ApiError ? general.sessionId : null;
+  const failedSession = detailOf(general, "sessionId");
 
   const submit = (): void => {
     start.mutate(

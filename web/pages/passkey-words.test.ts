@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ApiError } from "../api/api-error.ts";
+import { PosternClientError } from "../../src/client/index.ts";
 import { passkeyObstacle, passkeyProblem } from "./passkey-words.ts";
 
 const able = { secure: true, supported: true };
@@ -41,5 +41,5 @@ test("an IP address, plain http and an old browser each give the reason", () => 
 test("a failed ceremony is explained", () => {
   expect(passkeyProblem(Object.assign(new Error("x"), { name: "NotAllowedError" }))).toMatch(/No passkey was used/);
   expect(passkeyProblem(Object.assign(new Error("x"), { name: "InvalidStateError" }))).toMatch(/already/);
-  expect(passkeyProblem(new ApiError("rate_limited", "Too often."))).toBe("Too often.");
+  expect(passkeyProblem(new PosternClientError("rate_limited", "Too often."))).toBe("Too often.");
 });

@@ -1,4 +1,5 @@
-import { ApiError, messageOf } from "../api/api-error.ts";
+import { PosternClientError } from "../../src/client/index.ts";
+import { messageOf } from "../api/api-error.ts";
 
 export interface PasskeyObstacle {
   readonly words: string;
@@ -52,7 +53,7 @@ export function obstacleHere(baseUrl: string | null = null): PasskeyObstacle | n
 
 /** The gateway's message, or an explanation of the browser's error. */
 export function passkeyProblem(error: unknown): string {
-  if (error instanceof ApiError || !(error instanceof Error)) return messageOf(error);
+  if (error instanceof PosternClientError || !(error instanceof Error)) return messageOf(error);
   switch (error.name) {
     case "NotAllowedError":
       return "No passkey was used: the request was dismissed or timed out, or this device has no passkey for this gateway.";

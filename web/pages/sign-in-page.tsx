@@ -3,7 +3,7 @@ import { Fingerprint } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Location, useLocation, useNavigate } from "react-router";
 import { meSchema, signedInSchema } from "../../src/wire/sign-in.ts";
-import { callApi, storedKey, storeKey } from "../api/client.ts";
+import { acting, reading, storedKey, storeKey } from "../api/client.ts";
 import { usePasskeySignIn } from "../api/sign-in.ts";
 import { Mark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -39,7 +39,7 @@ export function SignInPage() {
   const redeem = useCallback(
     (link: string) => {
       setState({ kind: "working" });
-      callApi("/api/sign-in", signedInSchema, { body: { link } }).then(
+      acting.signIn({ link }, { output: signedInSchema }).then(
         ({ key }) => finish(key),
         (error: unknown) => setState({ kind: "failed", error }),
       );
@@ -62,7 +62,7 @@ export function SignInPage() {
     const signedInAs =
       storedKey() === null
         ? Promise.resolve(null)
-        : callApi("/api/me", meSchema).then(
+        : reading.getMe({}, { output: meSchema }).then(
             ({ account }) => account.name,
             () => null,
           );
@@ -142,7 +142,7 @@ function useGoOn(): () => void {
     // Browsers withhold a strict cookie after a cross-site navigation, even when signed in.
     if (!isServerPage(to) || storedKey() === null || !firstTry(to)) return;
     const leaving = new AbortController();
-    callApi("/api/me", meSchema, { signal: leaving.signal }).then(goOn, () => undefined);
+    reading.getMe({}, { signal: leaving.signal }).then(goOn, () => undefined);
     return () => leaving.abort();
   }, [to, goOn]);
   return goOn;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ApiError, errorOfAnswer } from "../api/api-error.ts";
+import { errorOfAnswer, PosternClientError } from "../../src/client/index.ts";
 import { newSessionErrors } from "./start-session.ts";
 
 test.each([
@@ -13,7 +13,7 @@ test.each([
   ["agent_binary_missing", "agent"],
   ["agent_version_unsupported", "agent"],
 ] as const)("%s is shown next to the field %s", (code, field) => {
-  const { byField, general } = newSessionErrors(new ApiError(code, "Why.", { status: 422 }));
+  const { byField, general } = newSessionErrors(new PosternClientError(code, "Why.", { status: 422 }));
   expect(byField).toEqual({ [field]: "Why." });
   expect(general).toBe(null);
 });
@@ -25,7 +25,7 @@ test("an invalid body is shown next to each invalid field", () => {
 });
 
 test("an error without a field is shown above the form; without an error nothing is shown", () => {
-  const error = new ApiError("too_many_sessions", "32 are live.", { status: 429 });
+  const error = new PosternClientError("too_many_sessions", "32 are live.", { status: 429 });
   expect(newSessionErrors(error)).toEqual({ byField: {}, general: error });
   expect(newSessionErrors(null)).toEqual({ byField: {}, general: null });
 });

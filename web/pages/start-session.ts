@@ -1,6 +1,7 @@
+import { PosternClientError } from "../../src/client/index.ts";
 import { askOutputSchema, type PermissionMode, spawnOutputSchema } from "../../src/wire/coding.ts";
-import { ApiError, type ApiErrorCode, fieldError, messageOf } from "../api/api-error.ts";
-import { callApi, callTool } from "../api/client.ts";
+import { fieldError, messageOf } from "../api/api-error.ts";
+import { acting } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 
 export interface NewSession {
@@ -17,7 +18,7 @@ export interface NewSession {
 export type NewSessionField = "agent" | "dir" | "model" | "permissionMode" | "baseBranch" | "branch" | "prompt";
 
 /** The field of the form that an error is about. */
-const fieldOfCode: Partial<Readonly<Record<ApiErrorCode, NewSessionField>>> = {
+const fieldOfCode: Partial<Readonly<Record<string, NewSessionField>>> = {
   dir_not_found: "dir",
   dir_not_allowed: "dir",
   not_a_git_repository: "dir",
@@ -52,7 +53,7 @@ export interface NewSessionErrors {
 }
 
 export function newSessionErrors(error: unknown): NewSessionErrors {
-  if (!(error instanceof ApiError)) return { byField: {}, general: error };
+  if (!(error instanceof PosternClientError)) return { byField: {}, general: error };
   const named = fields.flatMap((field) => {
     const message = fieldError(error, field);
     return message === undefined ? [] : [[field, message] as const];
@@ -72,11 +73,10 @@ export async function startSession(form: NewSession, idempotencyKey: string): Pr
     ...(form.model.trim() === "" ? {} : { model: form.model.trim() }),
     ...(form.worktree ? { worktree: true, baseBranch: form.baseBranch, branch: form.branch.trim() } : {}),
   };
-  if (form.prompt.trim() === "")
-    return (await callApi("/api/coding/spawn", spawnOutputSchema, { body: where })).sessionId;
+  if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
   const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
   const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
-  return (await callTool("coding_ask", askOutputSchema, { input })).sessionId;
+  return (await acting.codingAsk(input, { output: askOutputSchema })).sessionId;
 }
 
 /** Starts one session, even on a retry after a lost connection. */

@@ -3,7 +3,7 @@ import { ChevronRight, RefreshCw } from "lucide-react";
 import { useMemo, useState } from "react";
 import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
-import { callApi } from "../api/client.ts";
+import { reading } from "../api/client.ts";
 import { Badge } from "../ui/badge.tsx";
 import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -27,8 +27,7 @@ export function ChangesTab({
     queryKey: ["diff", sessionId, updatedAt, activity],
     enabled: !paused && worktree?.removed !== true,
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) =>
-      callApi(`/api/coding/sessions/${encodeURIComponent(sessionId)}/diff`, sessionDiffSchema, { signal }),
+    queryFn: ({ signal }) => reading.sessionDiff({ sessionId }, { signal, output: sessionDiffSchema }),
     staleTime: 2_000,
     gcTime: 10_000,
   });

@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { closePreviewSchema } from "../../src/wire/changes.ts";
 import { type CloseOutput, closeOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
-import { callApi, callTool } from "../api/client.ts";
+import { acting, reading } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -20,9 +20,10 @@ export function CloseDialog(props: {
   const [discard, setDiscard] = useState(false);
   const close = useAct({
     mutationFn: () =>
-      callTool("coding_close_session", closeOutputSchema, {
-        input: { sessionId: summary.sessionId, ...(discard ? { discardWorktree: true } : {}) },
-      }),
+      acting.codingCloseSession(
+        { sessionId: summary.sessionId, ...(discard ? { discardWorktree: true } : {}) },
+        { output: closeOutputSchema },
+      ),
     onSuccess: (closed) => {
       void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) });
       void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
@@ -35,9 +36,7 @@ export function CloseDialog(props: {
     enabled: close.isIdle,
     refetchOnWindowFocus: false,
     queryFn: ({ signal }) =>
-      callApi(`/api/coding/sessions/${encodeURIComponent(summary.sessionId)}/close-preview`, closePreviewSchema, {
-        signal,
-      }),
+      reading.closePreview({ sessionId: summary.sessionId }, { signal, output: closePreviewSchema }),
     staleTime: 0,
     gcTime: 0,
   });

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { CircleHelp, ClipboardList, type LucideIcon, ShieldQuestion, TriangleAlert } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
-import { callTool } from "../api/client.ts";
+import { acting } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
@@ -72,9 +72,10 @@ function useAnswer<Answer extends object>(
   const client = useQueryClient();
   return useAct({
     mutationFn: (given: Answer) =>
-      callTool("coding_answer_permission", answerPermissionOutputSchema, {
-        input: { sessionId: summary.sessionId, permissionId, ...given },
-      }),
+      acting.codingAnswerPermission(
+        { sessionId: summary.sessionId, permissionId, ...given },
+        { output: answerPermissionOutputSchema },
+      ),
     onSuccess: (answered) => takeSummary(client, sessionId, answered),
   });
 }

@@ -1,6 +1,6 @@
 import { Pause, Play, RotateCcw } from "lucide-react";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
-import { fetchApi } from "../api/client.ts";
+import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
@@ -14,12 +14,12 @@ import { createTerminalScreen, type TerminalScreen } from "./terminal-screen.ts"
 const speeds = [0.5, 1, 2, 4, 8] as const;
 
 export function PlaybackScreen(props: {
-  readonly path: string;
+  readonly sessionId: string;
   readonly timeline: Timeline;
   readonly wish: PlaybackWish | null;
   readonly onMoment: (momentMs: number) => void;
 }) {
-  const { path, timeline, wish, onMoment } = props;
+  const { sessionId, timeline, wish, onMoment } = props;
   const place = useRef<HTMLDivElement>(null);
   const player = useRef<CastPlayer | null>(null);
   const screen = useRef<TerminalScreen | null>(null);
@@ -54,7 +54,7 @@ export function PlaybackScreen(props: {
     if (element === null) return;
     const opened = open(element);
     const created = createCastPlayer({
-      open: (fromMs, signal) => readFrom(path, fromMs, signal),
+      open: (fromMs, signal) => readFrom(sessionId, fromMs, signal),
       feed: opened.feed,
       onState: (next) => become(next),
       endMs: endMs(),
@@ -72,7 +72,7 @@ export function PlaybackScreen(props: {
       created.close();
       opened.close();
     };
-  }, [path]);
+  }, [sessionId]);
   useEffect(() => {
     if (wish !== null) player.current?.playFrom(begin());
   }, [wish]);
@@ -133,8 +133,8 @@ export function PlaybackScreen(props: {
   );
 }
 
-async function readFrom(path: string, fromMs: number, signal: AbortSignal): Promise<AsyncIterable<CastLine>> {
-  const response = await fetchApi(path, { query: { from: Math.max(0, fromMs) / 1_000 }, signal });
+async function readFrom(sessionId: string, fromMs: number, signal: AbortSignal): Promise<AsyncIterable<CastLine>> {
+  const response = await reading.getRecording({ sessionId, from: Math.max(0, fromMs) / 1_000 }, { signal });
   if (response.body === null) throw new Error("The recording is empty.");
   return readCast(response.body);
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import type { RecordingInfo } from "../../src/wire/terminal.ts";
 import { recordingInfoSchema } from "../../src/wire/terminal.ts";
-import { callApi } from "../api/client.ts";
+import { reading } from "../api/client.ts";
 import { queryKeys } from "../api/query.ts";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
@@ -17,13 +17,9 @@ export interface PlaybackWish {
 export function useRecording(sessionId: string) {
   return useQuery({
     queryKey: [...queryKeys.session(sessionId), "recording"],
-    queryFn: ({ signal }) => callApi(`${pathOf(sessionId)}/info`, recordingInfoSchema, { signal }),
+    queryFn: ({ signal }) => reading.getRecordingInfo({ sessionId }, { signal, output: recordingInfoSchema }),
     staleTime: 5_000,
   });
-}
-
-function pathOf(sessionId: string): string {
-  return `/api/coding/sessions/${encodeURIComponent(sessionId)}/recording`;
 }
 
 export function PlaybackTab({
@@ -36,7 +32,6 @@ export function PlaybackTab({
   /** The position, in milliseconds since the epoch. */
   readonly onMoment: (momentMs: number) => void;
 }) {
-  const path = pathOf(sessionId);
   const info = useRecording(sessionId);
   if (info.data === undefined) {
     return (
@@ -59,7 +54,7 @@ export function PlaybackTab({
   }
   return (
     <Suspense fallback={<p className="p-4 text-xs text-ink-faint">Opening the recording…</p>}>
-      <PlaybackScreen path={path} timeline={timeline} wish={wish} onMoment={onMoment} />
+      <PlaybackScreen sessionId={sessionId} timeline={timeline} wish={wish} onMoment={onMoment} />
     </Suspense>
   );
 }

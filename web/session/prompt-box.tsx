@@ -1,10 +1,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleHelp, SendHorizontal } from "lucide-react";
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { PosternClientError } from "../../src/client/index.ts";
 import { askOutputSchema, type OnDraft, type SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
-import { ApiError } from "../api/api-error.ts";
-import { callTool } from "../api/client.ts";
+import { detailOf } from "../api/api-error.ts";
+import { acting } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
@@ -60,7 +61,7 @@ export function PromptBox(props: {
         idempotencyKey: sending.current.key,
         ...sending.current.choices,
       };
-      return callTool("coding_ask", askOutputSchema, { input });
+      return acting.codingAsk(input, { output: askOutputSchema });
     },
     onSuccess: (answer, { prompt }) => {
       const { onDraft } = sending.current.choices;
@@ -80,14 +81,14 @@ export function PromptBox(props: {
     },
     onError: (error) => {
       // A refusal resets the choices, unless it asks for another one: the terminal may have other text by then.
-      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && !asksForChoice(error))
+      if (error instanceof PosternClientError && error.status >= 400 && error.status < 500 && !asksForChoice(error))
         sending.current = nothingSent;
     },
   });
   const send = (choices: Choices = {}): void => {
     if (text.trim() !== "" && !ask.isPending) ask.mutate({ prompt: text, choices });
   };
-  const draft = ask.error instanceof ApiError && ask.error.code === "composer_not_empty" ? ask.error.draft : null;
+  const draft = detailOf(ask.error, "draft");
   const leaveDraft = (): void => {
     ask.reset();
     sending.current = nothingSent;
@@ -102,7 +103,7 @@ export function PromptBox(props: {
     send();
   };
   const waiting = summary.permissions.length > 0 || summary.activity === "needs_attention";
-  const refusedAsCommand = ask.error instanceof ApiError && ask.error.code === "prompt_not_text";
+  const refusedAsCommand = ask.error instanceof PosternClientError && ask.error.code === "prompt_not_text";
   const arrived = sent.text !== "" && isAmong(turns, sent);
   const failed = ask.data?.delivered === false && !arrived;
   const behindDraft = summary.draft && summary.queuedPrompts > 0 && !failed;
@@ -178,7 +179,7 @@ function placeholderOf({ status, activity, agent }: SessionSummary): string {
   return `${verb} ${agentName(agent)}`;
 }
 
-function asksForChoice({ code }: ApiError): boolean {
+function asksForChoice({ code }: PosternClientError): boolean {
   return code === "composer_not_empty" || code === "prompt_not_text";
 }
 

@@ -7,7 +7,7 @@ import {
   type SessionSummary,
   spawnOutputSchema,
 } from "../../src/wire/coding.ts";
-import { callApi, callTool } from "../api/client.ts";
+import { acting } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Lamp } from "../ui/badge.tsx";
@@ -46,11 +46,11 @@ export function useSessionActions(summary: SessionSummary, sessionId: string): S
     void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
   };
   const interrupt = useAct({
-    mutationFn: () => callTool("coding_interrupt", interruptOutputSchema, { input: { sessionId: summary.sessionId } }),
+    mutationFn: () => acting.codingInterrupt({ sessionId: summary.sessionId }, { output: interruptOutputSchema }),
     onSuccess: refresh,
   });
   const resume = useAct({
-    mutationFn: () => callApi("/api/coding/spawn", spawnOutputSchema, { body: { sessionId: summary.sessionId } }),
+    mutationFn: () => acting.spawn({ sessionId: summary.sessionId }, { output: spawnOutputSchema }),
     onSuccess: refresh,
   });
   return {

@@ -3,7 +3,7 @@ import { LifeBuoy, TriangleAlert, X } from "lucide-react";
 import { Link } from "react-router";
 import { rescueRestoreOutputSchema } from "../../src/wire/changes.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
-import { callTool } from "../api/client.ts";
+import { acting } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button, IconButton } from "../ui/button.tsx";
@@ -66,8 +66,7 @@ function RescueNotice({ summary, sessionId }: { readonly summary: SessionSummary
   const client = useQueryClient();
   const mayWrite = useMay("coding:write");
   const restore = useAct({
-    mutationFn: () =>
-      callTool("rescue_restore", rescueRestoreOutputSchema, { input: { sessionId: summary.sessionId } }),
+    mutationFn: () => acting.rescueRestore({ sessionId: summary.sessionId }, { output: rescueRestoreOutputSchema }),
     onSuccess: () => void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) }),
   });
   return (

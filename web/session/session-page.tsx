@@ -1,7 +1,7 @@
 import { useCallback, useRef, useState } from "react";
 import { Link, useParams } from "react-router";
+import { PosternClientError } from "../../src/client/index.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
-import { ApiError } from "../api/api-error.ts";
 import { type SessionDeed, sessionShortcutList, useShortcuts } from "../app/shortcuts.ts";
 import { classNames } from "../ui/class-names.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
@@ -34,7 +34,7 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
   usePageTitle(data === undefined ? "Session" : sessionTitle(data.summary));
   const [onOlder] = useState(() => () => older.mutate());
   if (data === undefined || !known) {
-    const gone = error instanceof ApiError && error.status === 404;
+    const gone = error instanceof PosternClientError && error.status === 404;
     return (
       <div className="mx-auto w-full max-w-2xl px-4 py-8">
         <h1 className="sr-only">Session</h1>

@@ -1,6 +1,7 @@
+import { PosternClientError } from "../../src/client/index.ts";
 import { type TerminalMode, terminalTicketSchema } from "../../src/wire/terminal.ts";
-import { ApiError, messageOf } from "../api/api-error.ts";
-import { callApi } from "../api/client.ts";
+import { messageOf } from "../api/api-error.ts";
+import { acting } from "../api/client.ts";
 import { createTerminalConnection } from "./terminal-connection.ts";
 import { linksIn } from "./terminal-links.ts";
 import type { ConnectionState, StopReason, TicketAnswer } from "./terminal-protocol.ts";
@@ -243,12 +244,11 @@ const stopOfCode: Readonly<Record<string, StopReason>> = {
 
 async function requestTicket(sessionId: string, mode: TerminalMode | undefined): Promise<TicketAnswer> {
   try {
-    const body = { sessionId, ...(mode === undefined ? {} : { mode }) };
-    const { ticket } = await callApi("/api/coding/terminal-ticket", terminalTicketSchema, { body });
+    const { ticket } = await acting.createTerminalTicket({ sessionId, mode }, { output: terminalTicketSchema });
     return { kind: "ticket", ticket };
   } catch (error) {
-    const why = error instanceof ApiError ? stopOfCode[error.code] : undefined;
-    const away = error instanceof ApiError && (error.code === "unreachable" || error.code === "gateway_stopping");
+    const why = error instanceof PosternClientError ? stopOfCode[error.code] : undefined;
+    const away = error instanceof PosternClientError && (error.status === 0 || error.code === "gateway_stopping");
     const reason = away ? "The gateway cannot be reached." : messageOf(error);
     return why === undefined ? { kind: "retry", reason } : { kind: "stop", why, reason };
   }

@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import { readOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
 import type { Turn } from "../../src/wire/turn.ts";
-import { callTool } from "../api/client.ts";
+import { reading } from "../api/client.ts";
 import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 
@@ -60,7 +60,7 @@ export function useSession(sessionId: string) {
       if (loaded === undefined || first === undefined || !hasOlder(loaded.store)) return;
       const input = { sessionId, images: true, before: first.index, limit: pageTurns };
       const signal = AbortSignal.timeout(readMs);
-      const { turns, nextAfter } = await callTool("coding_read_session", readOutputSchema, { input, signal });
+      const { turns, nextAfter } = await reading.codingReadSession(input, { signal, output: readOutputSchema });
       client.setQueryData<LoadedSession>(key, (now) =>
         now === undefined ? now : { ...now, store: withTurns(now.store, { turns, nextAfter }) },
       );
@@ -90,7 +90,7 @@ async function readOn(
   const input = begun
     ? { sessionId, images: true, after: known.store.nextAfter, limit: mostTurns }
     : { sessionId, images: true, last: pageTurns };
-  const answer = await callTool("coding_read_session", readOutputSchema, { input, signal });
+  const answer = await reading.codingReadSession(input, { signal, output: readOutputSchema });
   const { turns, nextAfter, skippedLines, ...summary } = answer;
   const newest = known?.store.turns.at(-1);
   if (begun && newest !== undefined && answer.turnCount <= newest.index) {
