@@ -309,7 +309,9 @@ test("with --json the problem is JSON too", async () => {
 test("an answer of an unexpected shape is an error, without partial output", async () => {
   const run = await coding({ coding_read_session: [{ body: { turns: "none" } }] }, ["read", "x"]);
   expect(run).toMatchObject({ code: 1, stdout: "" });
-  expect(run.stderr).toContain("postern: internal_error: The gateway's answer to POST /api/coding/coding_read_session does not match");
+  expect(run.stderr).toContain(
+    "postern: internal_error: The gateway's answer to POST /api/coding/coding_read_session does not match",
+  );
 });
 
 test("without a gateway the exit code is 3 and the message names postern serve", async () => {
