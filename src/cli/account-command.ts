@@ -4,7 +4,7 @@ import { type Scope, scopeSchema } from "../wire/access.ts";
 import type { AddAccountInput } from "../wire/accounts.ts";
 import { meSchema } from "../wire/sign-in.ts";
 import { textSchema } from "../wire/text.ts";
-import { send, withStores } from "./context.ts";
+import { connect, withStores } from "./context.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -145,7 +145,7 @@ async function makeLink({ account, baseUrl, json }: LinkOptions, context: CliCon
 /** The address of the running gateway, whose port can differ from the configured one; null when none is running. */
 export async function runningAddress(context: CliContext): Promise<string | null> {
   try {
-    const me = await send(context, { method: "GET", path: "/api/me" }, meSchema);
+    const me = await (await connect(context)).getMe({}, { output: meSchema });
     return me.gateway.baseUrl;
   } catch (error) {
     // `route_not_found`: one of an older version.

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { z } from "zod";
+import type { PosternClient } from "../client/index.ts";
 import { PosternError } from "../core/errors.ts";
 import {
   type AnswerPermissionInput,
@@ -8,7 +9,6 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { connect } from "./context.ts";
-import { type GatewayClient } from "./gateway-client.ts";
 import { type CommonOptions, collect, describe } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -59,15 +59,15 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
         ...(options.message !== undefined && { message: options.message }),
         ...(options.answer !== undefined && { answers: answersTo(permission, options.answer) }),
       };
-      const output = await gateway.call("coding_answer_permission", { input, output: answerPermissionOutputSchema });
+      const output = await gateway.codingAnswerPermission(input, { output: answerPermissionOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
       else context.stdout(`${sessionLine(output)}\n`);
     });
 }
 
-async function openPermissions(gateway: GatewayClient, sessionId: string): Promise<readonly PendingPermission[]> {
+async function openPermissions(gateway: PosternClient, sessionId: string): Promise<readonly PendingPermission[]> {
   const input = { sessionId, last: 1, blocks: false };
-  return (await gateway.call("coding_read_session", { input, output: readOutputSchema })).permissions;
+  return (await gateway.codingReadSession(input, { output: readOutputSchema })).permissions;
 }
 
 function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "allow" | "deny" | null {

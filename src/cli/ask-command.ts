@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { PosternClient } from "../client/index.ts";
 import { PosternError } from "../core/errors.ts";
 import {
   type AskInput,
@@ -14,7 +15,6 @@ import {
 } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import { connect, readAll } from "./context.ts";
-import { type GatewayClient } from "./gateway-client.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -89,7 +89,7 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   };
   const stopHeartbeat = startHeartbeat(context);
   const answer = await client
-    .call("coding_ask", { input, output: askOutputSchema })
+    .codingAsk(input, { output: askOutputSchema })
     .then((first) => followTurn(first, { client, deadline, context }))
     .finally(stopHeartbeat);
   if (options.json) context.stdout(`${printableJson(answer)}\n`);
@@ -105,11 +105,11 @@ function refuseStrayBranch({ worktree, branch, base }: AskOptions): void {
 /** A session continues in its own directory, wherever the command runs. */
 async function directoryOf(
   { dir, session }: AskOptions,
-  { client, cwd }: { readonly client: GatewayClient; readonly cwd: string },
+  { client, cwd }: { readonly client: PosternClient; readonly cwd: string },
 ): Promise<string> {
   if (dir !== undefined || session === undefined) return absolutePath(dir ?? ".", cwd);
   const input = { sessionId: session, limit: 1 };
-  return (await client.call("coding_read_session", { input, output: readOutputSchema })).dir;
+  return (await client.codingReadSession(input, { output: readOutputSchema })).dir;
 }
 
 function requestFields(options: AskOptions): Partial<AskInput> {
@@ -133,7 +133,7 @@ function requestFields(options: AskOptions): Partial<AskInput> {
 /** Waits on when the turn outlasts the longest wait of one call. */
 async function followTurn(
   first: AskOutput,
-  { client, deadline, context }: { client: GatewayClient; deadline: number; context: CliContext },
+  { client, deadline, context }: { client: PosternClient; deadline: number; context: CliContext },
 ): Promise<AskOutput> {
   let answer = first;
   const turns = new Map<number, Turn>((first.turns ?? []).map((turn) => [turn.index, turn]));
@@ -142,7 +142,7 @@ async function followTurn(
   while (isUnderWay(answer) && context.clock.now() < deadline) {
     await context.clock.sleep(pauseMs);
     const input = { sessionId: answer.sessionId, after, waitMs: waitUntil(deadline, context) };
-    const read = await client.call("coding_read_session", { input, output: readOutputSchema });
+    const read = await client.codingReadSession(input, { output: readOutputSchema });
     const { turns: grown, nextAfter, skippedLines: _skippedLines, ...summary } = read;
     for (const turn of grown) turns.set(turn.index, turn);
     after = nextAfter;

@@ -10,7 +10,7 @@ import {
 } from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand, isUnderWay } from "./ask-command.ts";
-import { callTool, connect } from "./context.ts";
+import { connect } from "./context.ts";
 import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
@@ -56,8 +56,7 @@ function addReadCommand(group: Command, context: CliContext): void {
         ...(last !== undefined && { last }),
       };
       const gateway = await connect(context);
-      const read = (more: object) =>
-        gateway.call("coding_read_session", { input: { ...input, ...more }, output: readOutputSchema });
+      const read = (more: object) => gateway.codingReadSession({ ...input, ...more }, { output: readOutputSchema });
       let output = await read({});
       if (wait !== undefined && isUnderWay(output)) {
         // Without `after`, a turn that ends between the two requests would not be news.
@@ -81,7 +80,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
     .option("--discard-worktree", "discard uncommitted work in the worktree")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
-      const output = await callTool(context, "coding_close_session", { input, output: closeOutputSchema });
+      const output = await (await connect(context)).codingCloseSession(input, { output: closeOutputSchema });
       const text = `Closed ${plainLine(output.sessionId)}.\n${worktreeText(output)}`;
       context.stdout(options.json ? `${printableJson(output)}\n` : text);
     });
@@ -89,7 +88,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
   describe(group.command("close-all"), ["postern coding close-all"])
     .description("stop the agents of all running sessions")
     .action(async (options: CommonOptions) => {
-      const output = await callTool(context, "coding_close_all", { input: {}, output: closeAllOutputSchema });
+      const output = await (await connect(context)).codingCloseAll({}, { output: closeAllOutputSchema });
       if (options.json) context.stdout(`${printableJson(output)}\n`);
       else
         context.stdout(
@@ -103,7 +102,7 @@ function addAgentsCommand(group: Command, context: CliContext): void {
   describe(group.command("agents"), ["postern coding agents", "postern coding agents --json"])
     .description("list configured agents, and agents found on this machine")
     .action(async (options: CommonOptions) => {
-      const output = await callTool(context, "coding_list_agents", { input: {}, output: listAgentsOutputSchema });
+      const output = await (await connect(context)).codingListAgents({}, { output: listAgentsOutputSchema });
       context.stdout(`${options.json ? printableJson(output) : agentTable(output)}\n`);
     });
 }
@@ -123,10 +122,7 @@ function addInterruptCommand(group: Command, context: CliContext): void {
     .description("stop a session's current turn. Denies its open permission requests; queued prompts are sent next")
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
-      const output = await callTool(context, "coding_interrupt", {
-        input: { sessionId },
-        output: interruptOutputSchema,
-      });
+      const output = await (await connect(context)).codingInterrupt({ sessionId }, { output: interruptOutputSchema });
       const id = plainLine(output.sessionId);
       if (json) return context.stdout(`${printableJson(output)}\n`);
       return context.stdout(output.interrupted ? `Stopped the turn in ${id}.\n` : `No turn was running in ${id}.\n`);

@@ -1,29 +1,11 @@
-import type { z } from "zod";
+import type { PosternClient } from "../client/index.ts";
 import { PosternError } from "../core/errors.ts";
-import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { createGatewayClient } from "./gateway-client.ts";
 import type { CliContext, CliStores } from "./ports.ts";
 
 /** A client of the running gateway, as the owner. */
-export async function connect({ ports }: Pick<CliContext, "ports">): Promise<GatewayClient> {
+export async function connect({ ports }: Pick<CliContext, "ports">): Promise<PosternClient> {
   return createGatewayClient(await ports.socketPath());
-}
-
-/** One {@link GatewayClient.call}. */
-export async function callTool<T>(
-  context: CliContext,
-  tool: string,
-  options: { readonly input: object; readonly output: z.ZodType<T> },
-): Promise<T> {
-  return (await connect(context)).call(tool, options);
-}
-
-/** One {@link GatewayClient.send}. */
-export async function send<T>(
-  context: CliContext,
-  route: Parameters<GatewayClient["send"]>[0],
-  output: z.ZodType<T>,
-): Promise<T> {
-  return (await connect(context)).send(route, output);
 }
 
 /** Opens the store for one task, and closes it afterwards. */

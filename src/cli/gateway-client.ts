@@ -1,5 +1,4 @@
 import { type IncomingMessage, request } from "node:http";
-import type { z } from "zod";
 import {
   createClient,
   errorOfAnswer,
@@ -9,46 +8,19 @@ import {
 } from "../client/index.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 
-/** Calls the coding tools of a running gateway as the owner, through its Unix socket. */
-export interface GatewayClient {
-  /**
-   * @throws PosternError with the gateway's own code, or `gateway_not_running`
-   */
-  call<T>(tool: string, options: { readonly input: object; readonly output: z.ZodType<T> }): Promise<T>;
-  /**
-   * Any other route.
-   * @throws PosternError with the gateway's own code, or `gateway_not_running`
-   */
-  send<T>(
-    route: { readonly method: "GET" | "POST" | "DELETE"; readonly path: string; readonly body?: object },
-    output: z.ZodType<T>,
-  ): Promise<T>;
-  /** Follows events like {@link PosternClient.events}. */
-  events: PosternClient["events"];
-}
-
-/** A client of the gateway that listens on `socketPath`; nothing is opened until the first call. */
-export function createGatewayClient(socketPath: string): GatewayClient {
-  const client = createClient({
+/**
+ * Calls the gateway that listens on `socketPath`, as the owner. Nothing is opened until the first call. Methods throw a
+ * {@link PosternError} with the gateway's own code, or `gateway_not_running`.
+ */
+export function createGatewayClient(socketPath: string): PosternClient {
+  return createClient({
     baseUrl: "http://localhost",
     fetch: (url, init) => fetchThrough(socketPath, url, init),
-  });
-  const explained = (error: unknown): never => {
-    throw explanationOf(error, socketPath);
-  };
-  return {
-    call: (tool, { input, output }) =>
-      client.request(`POST /api/coding/${tool}`, { body: input }, { output }).catch(explained),
-    send: ({ method, path, body }, output) =>
-      client.request(`${method} ${path}`, body === undefined ? {} : { body }, { output }).catch(explained),
-    async *events(options) {
-      try {
-        yield* client.events(options);
-      } catch (error) {
-        explained(error);
-      }
+    mapError(error) {
+      if (error instanceof PosternClientError) return refusalOf(error);
+      return error instanceof Error ? connectionError(error, socketPath) : error;
     },
-  };
+  });
 }
 
 /** `fetch` through a Unix socket, which Node's own cannot. */
@@ -94,11 +66,6 @@ function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
 }
 
 /** A failed call, in the words of the command line. */
-function explanationOf(error: unknown, socketPath: string): unknown {
-  if (error instanceof PosternClientError) return refusalOf(error);
-  return error instanceof Error ? connectionError(error, socketPath) : error;
-}
-
 function refusalOf(error: PosternClientError): PosternError {
   const { code, message, status, fields, details } = error;
   if (code === "timeout")
@@ -157,10 +124,4 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** A path with the query parameters that are set. */
-export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { listOutputSchema } from "../wire/session-lists.ts";
-import { callTool, requireConfirmation, saysYes } from "./context.ts";
+import { connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe, exitCodes } from "./options.ts";
 import { count, padTo, plainLine, printableJson, sizeText } from "./plain-text.ts";
 import type { CliContext, MachineState } from "./ports.ts";
@@ -43,13 +43,15 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
 /** The problem, for a gateway that does not answer. */
 async function countSessions(context: CliContext): Promise<SessionCounts | string> {
   const input = { status: "running", limit: pageSize } as const;
-  const listed = callTool(context, "coding_list_sessions", { input, output: listOutputSchema }).then(
-    ({ sessions, total }) => ({
-      running: total,
-      needYou: sessions.filter(({ activity }) => activity?.startsWith("needs_")).length,
-    }),
-    (error: unknown) => messageOf(error),
-  );
+  const listed = connect(context)
+    .then((gateway) => gateway.codingListSessions(input, { output: listOutputSchema }))
+    .then(
+      ({ sessions, total }) => ({
+        running: total,
+        needYou: sessions.filter(({ activity }) => activity?.startsWith("needs_")).length,
+      }),
+      (error: unknown) => messageOf(error),
+    );
   const { promise: late, resolve } = Promise.withResolvers<string>();
   const cancel = context.clock.after(answerMs, () => resolve(`It did not respond within ${answerMs / 1000} s.`));
   return Promise.race([listed, late]).finally(cancel);

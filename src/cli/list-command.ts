@@ -9,7 +9,7 @@ import {
   searchInputSchema,
   searchOutputSchema,
 } from "../wire/session-lists.ts";
-import { callTool } from "./context.ts";
+import { connect } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { cutEnd, cutStart, plainLine, printableJson, table, widthOf } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -52,7 +52,7 @@ export function addListCommand(group: Command, context: CliContext): void {
 
 async function list({ json, dir, ...filters }: ListOptions, context: CliContext): Promise<void> {
   const input: ListInput = { ...filters, ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }) };
-  const output = await callTool(context, "coding_list_sessions", { input, output: listOutputSchema });
+  const output = await (await connect(context)).codingListSessions(input, { output: listOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
   if (output.sessions.length > 0) context.stdout(`${sessionTable(output.sessions, context)}\n`);
   context.stderr(`${footer(output)}\n`);
@@ -168,7 +168,7 @@ async function search(
 ): Promise<void> {
   const { json, dir, ...filters } = options;
   const input: SearchInput = { query, ...filters, ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }) };
-  const output = await callTool(context, "coding_search_sessions", { input, output: searchOutputSchema });
+  const output = await (await connect(context)).codingSearchSessions(input, { output: searchOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
   const mark = context.interactive ? markerOf(query) : (text: string) => text;
   for (const session of output.sessions) context.stdout(`${foundText(session, mark)}\n`);

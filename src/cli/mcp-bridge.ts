@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { z } from "zod";
 import { messageOf, PosternError } from "../core/errors.ts";
 import { createGatewayClient, parseJson } from "./gateway-client.ts";
 import {
@@ -255,7 +254,7 @@ Examples:
         throw new PosternError("unauthenticated", `POSTERN_TOKEN is not set. Create a token with \`${example}\`.`);
       }
       const socketPath = await context.ports.socketPath();
-      await createGatewayClient(socketPath).send({ method: "GET", path: "/healthz" }, z.unknown());
+      await createGatewayClient(socketPath).health();
       const { stdin: input, stderr, clock } = context;
       const write = async (line: string): Promise<void> => {
         context.stdout(line);

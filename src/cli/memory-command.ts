@@ -19,8 +19,7 @@ import {
   sessionRecordedSchema,
   submitLogInputSchema,
 } from "../wire/logs.ts";
-import { readAll, send } from "./context.ts";
-import { withQuery } from "./gateway-client.ts";
+import { connect, readAll } from "./context.ts";
 import { markerOf } from "./list-command.ts";
 import { addForgetCommands } from "./memory-forget-command.ts";
 import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
@@ -62,8 +61,8 @@ function addListCommand(group: Command, context: CliContext): void {
     .option("--limit <count>", "at most so many (default: 50)", wholeNumber(1, 200))
     .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, session: sessionId, source, status, limit, cursor }: ListOptions) => {
-      const path = withQuery("/api/v1/logs", { sessionId, source, status, limit, cursor });
-      const page = await send(context, { method: "GET", path }, logPageSchema);
+      const gateway = await connect(context);
+      const page = await gateway.listLogs({ sessionId, source, status, limit, cursor }, { output: logPageSchema });
       if (json) return context.stdout(`${printableJson(page)}\n`);
       if (page.logs.length === 0)
         return context.stderr("No entries. Running sessions are saved to memory when they end.\n");
@@ -77,8 +76,7 @@ function addShowCommand(group: Command, context: CliContext): void {
     .description("print an entry and its facts")
     .argument("<logId>", "the ID that `postern memory list` shows")
     .action(async (logId: string, { json }: CommonOptions) => {
-      const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
-      const log = await send(context, { method: "GET", path }, logDetailSchema);
+      const log = await (await connect(context)).readLog({ logId }, { output: logDetailSchema });
       context.stdout(json ? `${printableJson(log)}\n` : `${detailText(log)}\n`);
     });
 }
@@ -101,7 +99,7 @@ function addAddCommands(group: Command, context: CliContext): void {
       });
       if (!body.success)
         throw new PosternError("usage", body.error.issues[0]?.message ?? "This note cannot be stored.");
-      const log = await send(context, { method: "POST", path: "/api/v1/logs", body: body.data }, logEntrySchema);
+      const log = await (await connect(context)).submitLog(body.data, { output: logEntrySchema });
       context.stdout(json ? `${printableJson(log)}\n` : `${plainLine(log.logId)}\n`);
     });
 
@@ -109,8 +107,7 @@ function addAddCommands(group: Command, context: CliContext): void {
     .description("save a session to memory now, including turns that were deleted from it before")
     .argument("<sessionId>", "its ID")
     .action(async (sessionId: string, { json }: CommonOptions) => {
-      const path = `/api/v1/sessions/${encodeURIComponent(sessionId)}/record`;
-      const recorded = await send(context, { method: "POST", path }, sessionRecordedSchema);
+      const recorded = await (await connect(context)).recordSession({ sessionId }, { output: sessionRecordedSchema });
       if (json) return context.stdout(`${printableJson(recorded)}\n`);
       const { logIds, turns } = recorded;
       if (logIds.length === 0) return context.stderr("Everything is already in memory.\n");
@@ -149,11 +146,8 @@ function addQueryCommands(group: Command, context: CliContext): void {
     .action(async (words: readonly string[], options: SearchOptions) => {
       const { json, session: sessionId, source, status, limit } = options;
       const q = words.join(" ");
-      const found = await send(
-        context,
-        { method: "GET", path: withQuery("/api/v1/search", { q, sessionId, source, status, limit }) },
-        logSearchSchema,
-      );
+      const gateway = await connect(context);
+      const found = await gateway.searchLogs({ q, sessionId, source, status, limit }, { output: logSearchSchema });
       if (json) return context.stdout(`${printableJson(found)}\n`);
       const mark = context.interactive ? markerOf(q) : (text: string) => text;
       for (const hit of found.hits) context.stdout(`${hitText(hit, mark)}\n`);
@@ -177,7 +171,7 @@ function addQueryCommands(group: Command, context: CliContext): void {
     .option("--limit <count>", "at most so many (default: 100)", wholeNumber(1, 200))
     .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, ...query }: FactsOptions) => {
-      const page = await send(context, { method: "GET", path: withQuery("/api/v1/facts", query) }, factPageSchema);
+      const page = await (await connect(context)).findFacts(query, { output: factPageSchema });
       if (json) return context.stdout(`${printableJson(page)}\n`);
       if (page.facts.length === 0) return context.stderr("No facts.\n");
       context.stdout(`${factTable(page)}\n`);

@@ -1,15 +1,16 @@
 import { type Command, InvalidArgumentError } from "commander";
+import type { PosternClient } from "../client/index.ts";
 import { isPosternError, PosternError } from "../core/errors.ts";
 import {
   type DeletionPreview,
   deletionPreviewSchema,
+  type LogPage,
   logDeletionSchema,
   logDetailSchema,
   logPageSchema,
   sessionLogDeletionSchema,
 } from "../wire/logs.ts";
 import { connect, requireConfirmation, saysYes } from "./context.ts";
-import { type GatewayClient, withQuery } from "./gateway-client.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -68,19 +69,18 @@ interface Run<Options> {
 async function deleteOne(logId: string, { options, context }: Run<DeleteOptions>): Promise<void> {
   requireConfirmation(options, context);
   const gateway = await connect(context);
-  const path = `/api/v1/logs/${encodeURIComponent(logId)}`;
   if (!options.yes) {
-    const preview = await gateway.send({ method: "GET", path: `${path}/deletion-preview` }, deletionPreviewSchema);
-    const { title, observedAt } = await gateway.send({ method: "GET", path }, logDetailSchema);
+    const preview = await gateway.previewLogDeletion({ logId }, { output: deletionPreviewSchema });
+    const { title, observedAt } = await gateway.readLog({ logId }, { output: logDetailSchema });
     const what = `${plainLine(title ?? "(no title)")}, ${observedAt}`;
     context.stderr(`${what}\nThe entry with ${previewText(preview)}\nDelete? [y/N] `);
     if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
   }
-  const deletion = await gateway.send({ method: "DELETE", path, body: { id: logId } }, logDeletionSchema);
+  const deletion = await gateway.deleteLog({ logId, id: logId }, { output: logDeletionSchema });
   context.stdout(options.json ? `${printableJson(deletion)}\n` : `${plainLine(deletion.message)}\n`);
 }
 
-async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOptions>): Promise<void> {
+async function purge(gateway: PosternClient, { options, context }: Run<PurgeOptions>): Promise<void> {
   const logIds = await idsOf(gateway, options);
   if (!options.yes) {
     if (logIds.length === 0) return context.stderr("Nothing to delete.\n");
@@ -89,8 +89,8 @@ async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOpti
     if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
   }
   if (options.session !== undefined && logIds.length > 0) {
-    const path = withQuery("/api/v1/logs", { sessionId: options.session, confirm: "true" });
-    const { message, deleted } = await gateway.send({ method: "DELETE", path }, sessionLogDeletionSchema);
+    const input = { sessionId: options.session, confirm: "true" } as const;
+    const { message, deleted } = await gateway.deleteSessionLogs(input, { output: sessionLogDeletionSchema });
     return context.stdout(options.json ? `${printableJson({ deleted: deleted.logs })}\n` : `${plainLine(message)}\n`);
   }
   const { deleted, facts, isPending } = await deleteEach(gateway, { logIds, context, quiet: options.json === true });
@@ -100,12 +100,12 @@ async function purge(gateway: GatewayClient, { options, context }: Run<PurgeOpti
   if (logIds.length === maxPurged) context.stderr("There may be more: run it again.\n");
 }
 
-async function idsOf(gateway: GatewayClient, { session, before }: PurgeOptions): Promise<readonly string[]> {
+async function idsOf(gateway: PosternClient, { session, before }: PurgeOptions): Promise<readonly string[]> {
   const logIds: string[] = [];
   let cursor: string | undefined;
   do {
-    const path = withQuery("/api/v1/logs", { sessionId: session, limit: pageSize, cursor });
-    const { logs, nextCursor } = await gateway.send({ method: "GET", path }, logPageSchema);
+    const input = { sessionId: session, limit: pageSize, cursor };
+    const { logs, nextCursor }: LogPage = await gateway.listLogs(input, { output: logPageSchema });
     const wanted = logs.filter(({ observedAt }) => before === undefined || Date.parse(observedAt) < before);
     logIds.push(...wanted.map(({ logId }) => logId));
     cursor = nextCursor ?? undefined;
@@ -114,16 +114,15 @@ async function idsOf(gateway: GatewayClient, { session, before }: PurgeOptions):
 }
 
 async function deleteEach(
-  gateway: GatewayClient,
+  gateway: PosternClient,
   run: { readonly logIds: readonly string[]; readonly context: CliContext; readonly quiet: boolean },
 ): Promise<{ readonly deleted: number; readonly facts: number; readonly isPending: boolean }> {
   const { logIds, context } = run;
   const showsProgress = context.interactive && !run.quiet;
   let [deleted, facts, isPending] = [0, 0, false];
   for (const [at, id] of logIds.entries()) {
-    const path = `/api/v1/logs/${encodeURIComponent(id)}`;
     try {
-      const deletion = await gateway.send({ method: "DELETE", path, body: { id } }, logDeletionSchema);
+      const deletion = await gateway.deleteLog({ logId: id, id }, { output: logDeletionSchema });
       deleted += 1;
       facts += deletion.deleted.facts;
       isPending = deletion.message.includes("pending");

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { hasCode, PosternError } from "../core/errors.ts";
 import { meSchema, type SignInLink } from "../wire/sign-in.ts";
 import { minutesUntil } from "./account-command.ts";
-import { send } from "./context.ts";
+import { connect } from "./context.ts";
 import { type CommonOptions, describe, exitCodes, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
@@ -229,7 +229,7 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
 /** Null when no gateway answers. */
 async function runningVersion(context: CliContext): Promise<string | null> {
   try {
-    return (await send(context, { method: "GET", path: "/api/me" }, meSchema)).gateway.version;
+    return (await (await connect(context)).getMe({}, { output: meSchema })).gateway.version;
   } catch (error) {
     if (hasCode(error, "gateway_not_running")) return null;
     throw error;

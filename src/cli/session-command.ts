@@ -6,7 +6,7 @@ import {
   rescueShowOutputSchema,
 } from "../wire/changes.ts";
 import { forgottenTracesSchema, recordingInfoSchema } from "../wire/terminal.ts";
-import { callTool, connect, requireConfirmation, saysYes } from "./context.ts";
+import { connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { count, plainLine, printableJson, sizeText, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -28,7 +28,7 @@ function addListCommand(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern rescue list"])
     .description("list sessions whose worktree was removed with uncommitted work, latest first")
     .action(async (options: CommonOptions) => {
-      const output = await callTool(context, "rescue_list", { input: {}, output: rescueListOutputSchema });
+      const output = await (await connect(context)).rescueList({}, { output: rescueListOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
       if (output.rescues.length === 0) return context.stderr("No rescues.\n");
       const rows = output.rescues.map((rescue) =>
@@ -43,7 +43,7 @@ function addShowCommand(group: Command, context: CliContext): void {
     .description("list the files in a rescue")
     .argument("<sessionId>", "the session that the worktree was created for")
     .action(async (sessionId: string, options: CommonOptions) => {
-      const output = await callTool(context, "rescue_show", { input: { sessionId }, output: rescueShowOutputSchema });
+      const output = await (await connect(context)).rescueShow({ sessionId }, { output: rescueShowOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
       for (const { path, change } of output.paths) context.stdout(`${change.padEnd(8)} ${plainLine(path)}\n`);
       const more = output.pathCount - output.paths.length;
@@ -62,7 +62,7 @@ function addRestoreCommand(group: Command, context: CliContext): void {
     .option("--force", "overwrite files that have changed since")
     .action(async (sessionId: string, options: RestoreOptions) => {
       const input = { sessionId, ...(options.force && { force: true }) };
-      const output = await callTool(context, "rescue_restore", { input, output: rescueRestoreOutputSchema });
+      const output = await (await connect(context)).rescueRestore(input, { output: rescueRestoreOutputSchema });
       const line = `Restored ${count(output.restoredCount, "file")} in ${plainLine(output.path)}.`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
@@ -73,7 +73,7 @@ function addDropCommand(group: Command, context: CliContext): void {
     .description("permanently delete a rescue")
     .argument("<sessionId>", "the session that the worktree was created for")
     .action(async (sessionId: string, options: CommonOptions) => {
-      const output = await callTool(context, "rescue_drop", { input: { sessionId }, output: rescueSchema });
+      const output = await (await connect(context)).rescueDrop({ sessionId }, { output: rescueSchema });
       const line = `Deleted ${plainLine(output.ref)} (was ${plainLine(output.commit)}).`;
       context.stdout(options.json ? `${printableJson(output)}\n` : `${line}\n`);
     });
@@ -95,16 +95,15 @@ export function addSessionCommands(program: Command, context: CliContext): void 
     .action(async (sessionId: string, options: ForgetOptions) => {
       requireConfirmation(options, context);
       const gateway = await connect(context);
-      const session = `/api/coding/sessions/${encodeURIComponent(sessionId)}`;
       if (!options.yes) {
-        const info = await gateway.send({ method: "GET", path: `${session}/recording/info` }, recordingInfoSchema);
+        const info = await gateway.getRecordingInfo({ sessionId }, { output: recordingInfoSchema });
         const sizeBytes = info.terminals.reduce((sum, terminal) => sum + terminal.sizeBytes, 0);
         context.stderr(
           `${recordingsText(info.terminals.length, sizeBytes)} of ${plainLine(sessionId)} will be permanently deleted, with its hook reports, pending chat messages and search index. Memory is kept (\`postern memory purge --session\` deletes it). Delete? [y/N] `,
         );
         if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
       }
-      const forgotten = await gateway.send({ method: "DELETE", path: `${session}/traces` }, forgottenTracesSchema);
+      const forgotten = await gateway.forgetSession({ sessionId }, { output: forgottenTracesSchema });
       if (options.json) return context.stdout(`${printableJson(forgotten)}\n`);
       const { recordings, recordingBytes, sessionId: id, message } = forgotten;
       context.stdout(`Deleted ${recordingsText(recordings, recordingBytes)} of ${plainLine(id)}.\n`);

@@ -12,7 +12,7 @@ import {
   eventKindSchema,
   webhookSchema,
 } from "../wire/events.ts";
-import { send } from "./context.ts";
+import { connect } from "./context.ts";
 import { type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { count, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -46,11 +46,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     )
     .action(async (url: string, { json, kinds }: AddOptions) => {
       const body = { url, ...(kinds === undefined ? {} : { kinds }) };
-      const { secret, ...webhook } = await send(
-        context,
-        { method: "POST", path: "/api/webhooks", body },
-        addedWebhookSchema,
-      );
+      const { secret, ...webhook } = await (await connect(context)).addWebhook(body, { output: addedWebhookSchema });
       if (json) return context.stdout(`${printableJson({ ...webhook, secret })}\n`);
       context.stdout(`${secret}\n`);
       return context.stderr(
@@ -62,7 +58,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     .description("remove a webhook and its pending deliveries")
     .argument("<webhookId>", "the ID that `postern webhook list` shows")
     .action(async (webhookId: string, options: CommonOptions) => {
-      await send(context, { method: "DELETE", path: pathOf(webhookId) }, z.unknown());
+      await (await connect(context)).removeWebhook({ webhookId });
       context.stdout(options.json ? `${printableJson({ removed: webhookId })}\n` : `Removed ${webhookId}.\n`);
     });
 
@@ -70,7 +66,7 @@ function addSetUpCommands(group: Command, context: CliContext): void {
     .description("send a test request to a webhook and print the result")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
-      const result = await send(context, { method: "POST", path: `${pathOf(webhookId)}/test` }, attemptResultSchema);
+      const result = await (await connect(context)).testWebhook({ webhookId }, { output: attemptResultSchema });
       if (options.json) context.stdout(`${printableJson(result)}\n`);
       if (!result.ok)
         throw new PosternError("webhook_failed", result.error ?? "The receiver did not respond with 2xx.");
@@ -82,8 +78,8 @@ function addLookCommands(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern webhook list", "postern webhook list --json"])
     .description("list webhooks")
     .action(async (options: CommonOptions) => {
-      const answer = z.object({ webhooks: z.array(webhookSchema) });
-      const { webhooks } = await send(context, { method: "GET", path: "/api/webhooks" }, answer);
+      const output = z.object({ webhooks: z.array(webhookSchema) });
+      const { webhooks } = await (await connect(context)).listWebhooks({}, { output });
       if (options.json) return context.stdout(`${printableJson({ webhooks })}\n`);
       if (webhooks.length === 0) return context.stderr("No webhooks. To add one: postern webhook add\n");
       const rows = webhooks.map((webhook) => [
@@ -105,9 +101,8 @@ function addLookCommands(group: Command, context: CliContext): void {
     .argument("<webhookId>", "its ID")
     .option("--state <state>", deliveryStateSchema.options.join(", "), oneOf(deliveryStateSchema))
     .action(async (webhookId: string, { json, state }: DeliveriesOptions) => {
-      const path = `${pathOf(webhookId)}/deliveries${state === undefined ? "" : `?state=${state}`}`;
-      const answer = z.object({ deliveries: z.array(deliverySchema) });
-      const { deliveries } = await send(context, { method: "GET", path }, answer);
+      const output = z.object({ deliveries: z.array(deliverySchema) });
+      const { deliveries } = await (await connect(context)).listDeliveries({ webhookId, state }, { output });
       if (json) return context.stdout(`${printableJson({ deliveries })}\n`);
       if (deliveries.length === 0) return context.stderr("No deliveries.\n");
       const rows = deliveries.map((delivery) => [
@@ -125,14 +120,10 @@ function addLookCommands(group: Command, context: CliContext): void {
     .description("retry given-up deliveries; enables a disabled webhook")
     .argument("<webhookId>", "its ID")
     .action(async (webhookId: string, options: CommonOptions) => {
-      const path = `${pathOf(webhookId)}/deliveries/retry`;
-      const answer = await send(context, { method: "POST", path, body: {} }, z.object({ retried: z.int() }));
+      const output = z.object({ retried: z.int() });
+      const answer = await (await connect(context)).retryDeliveries({ webhookId }, { output });
       context.stdout(
         options.json ? `${printableJson(answer)}\n` : `Resending ${count(answer.retried, "delivery", "deliveries")}.\n`,
       );
     });
-}
-
-function pathOf(webhookId: string): string {
-  return `/api/webhooks/${encodeURIComponent(webhookId)}`;
 }

@@ -185,3 +185,10 @@ test("events end with an error when the gateway refuses", async () => {
   const { client } = await clientOf(json(403, { code: "insufficient_scope", detail: "No." }));
   expect((await failureOf(take(client, 1))).code).toBe("insufficient_scope");
 });
+
+test("an application can replace the errors of methods and events", async () => {
+  const refuse = json(403, { code: "insufficient_scope", detail: "No." });
+  const { client } = await clientOf(refuse, { mapError: (error) => new Error("Mine.", { cause: error }) });
+  await expect(client.getMe()).rejects.toThrow("Mine.");
+  await expect(take(client, 1)).rejects.toThrow("Mine.");
+});

@@ -1,6 +1,6 @@
 import type { CallOptions, Headers, RequestInput, Send } from "./call.ts";
 import { errorOfAnswer, PosternClientError } from "./client-error.ts";
-import { type EventsOptions, followEvents, type StreamReset, textOf } from "./event-stream.ts";
+import { type EventsOptions, followEvents, type OpenStream, type StreamReset, textOf } from "./event-stream.ts";
 import {
   createOperations,
   type Operations,
@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly fetch?: (url: string, init: FetchInit) => Promise<Response>;
   /** Limit for a call, on top of its `waitMs`. Defaults to a minute. */
   readonly timeoutMs?: number;
+  /** Replaces what methods throw, for example by an error of your application. */
+  readonly mapError?: (error: unknown) => unknown;
 }
 
 /** What {@link ClientOptions.fetch} gets. */
@@ -52,17 +54,27 @@ const maxAnswerLength = 64 * 1024 * 1024;
 
 /** Creates a client. It keeps no connection open. */
 export function createClient(options: ClientOptions): PosternClient {
-  const send = createSend(options);
+  const exchange = createSend(options);
+  const fail = (error: unknown): never => {
+    throw options.mapError === undefined ? error : options.mapError(error);
+  };
+  const send: Send = {
+    json: (...request) => exchange.json(...request).catch(fail),
+    raw: (...request) => exchange.raw(...request).catch(fail),
+  };
   const operations = createOperations(send);
   return {
     ...operations,
     request: (route, input = {}, call?) => send.json(route, input, call),
-    events: (events = {}) =>
-      followEvents(
-        (headers, signal) =>
-          send.raw("GET /api/coding/events", { query: { sessionId: events.sessionId } }, { headers, signal }),
-        events,
-      ),
+    async *events(events = {}) {
+      const query = { sessionId: events.sessionId };
+      const open: OpenStream = (call) => exchange.raw("GET /api/coding/events", { query }, call);
+      try {
+        yield* followEvents(open, events);
+      } catch (error) {
+        fail(error);
+      }
+    },
     async openTerminal({ sessionId, mode }, call) {
       const { ticket } = await operations.createTerminalTicket({ sessionId, mode }, call);
       const base = options.baseUrl === "" ? location.origin : options.baseUrl.replace(/\/$/, "");

@@ -29,9 +29,14 @@ const maxRetryMs = 15_000;
 /** The gateway sends something at least every 15 s. After three times that, the connection is dead even if it was not closed. */
 const silenceMs = 45_000;
 
-/** @param open opens the stream. It throws a {@link PosternClientError} when the gateway refuses */
+/** Opens the stream. @throws PosternClientError when the gateway refuses */
+export type OpenStream = (call: {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}) => Promise<Response>;
+
 export async function* followEvents(
-  open: (headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>,
+  open: OpenStream,
   options: EventsOptions,
 ): AsyncGenerator<SessionEvent | StreamReset, void, undefined> {
   const { signal = new AbortController().signal, pause = waitFor, onState } = options;
@@ -42,10 +47,11 @@ export async function* followEvents(
     const silence = new AbortController();
     let reason: unknown;
     try {
-      const response = await open(
-        { accept: "text/event-stream", ...(lastEventId === null ? {} : { "last-event-id": lastEventId }) },
-        AbortSignal.any([signal, silence.signal]),
-      );
+      const headers = {
+        accept: "text/event-stream",
+        ...(lastEventId === null ? {} : { "last-event-id": lastEventId }),
+      };
+      const response = await open({ headers, signal: AbortSignal.any([signal, silence.signal]) });
       retryMs = firstRetryMs;
       onState?.("live");
       const parse = createEventStreamParser();

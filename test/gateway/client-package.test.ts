@@ -25,7 +25,8 @@ beforeAll(async () => {
     cwd: packageDir,
     env: { ...process.env, PATH: path },
   });
-  await run("tar", ["-xzf", join(project, "postern-client-0.1.0.tgz"), "-C", installed, "--strip-components=1"]);
+  const [tarball = ""] = globSync("*.tgz", { cwd: project });
+  await run("tar", ["-xzf", join(project, tarball), "-C", installed, "--strip-components=1"]);
   readme = await readFile(join(packageDir, "README.md"), "utf8");
   await writeFile(join(project, "package.json"), '{ "type": "module" }');
   await writeFile(join(project, "example.ts"), await example());
@@ -48,11 +49,11 @@ async function example(): Promise<string> {
     .replace("/home/me/project", used.world.repository);
 }
 
-test("the package has its code, its types and its README, and depends on nothing", async () => {
-  const files = globSync("**/*.*", { cwd: installed }).toSorted();
+test("the package has its code, types, README and license, and depends on nothing", async () => {
+  const files = globSync(["LICENSE", "**/*.*"], { cwd: installed }).toSorted();
   const modules = ["call", "client", "client-error", "event-stream", "index", "operations"];
   const built = modules.flatMap((name) => [`dist/${name}.d.ts`, `dist/${name}.js`]);
-  expect(files).toEqual(["README.md", ...built, "package.json"].toSorted());
+  expect(files).toEqual(["LICENSE", "README.md", ...built, "package.json"].toSorted());
   const manifest: Record<string, unknown> = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   expect(Object.keys(manifest).filter((key) => /dependencies/i.test(key))).toEqual([]);
   for (const file of built) {
