@@ -24,6 +24,8 @@ const { systemClock } = await import("./core/clock.ts");
 const { isErrno, messageOf } = await import("./core/errors.ts");
 const { packageVersion } = await import("./app/version.ts");
 
+const ownProgram = fileURLToPath(new URL("../bin/postern.js", import.meta.url));
+
 // Finishes an interrupted restore before anything is read.
 async function settleState(): Promise<void> {
   const { stateFolder } = await import("./app/environment.ts");
@@ -117,7 +119,7 @@ const ports: CliPorts = {
 
   async service() {
     const { createService } = await import("./app/service.ts");
-    return createService(fileURLToPath(new URL("../bin/postern.js", import.meta.url)));
+    return createService(ownProgram);
   },
 
   async machine() {
@@ -143,6 +145,15 @@ const ports: CliPorts = {
       import("./app/begin-start.ts"),
     ]);
     return endTerminalHost(loadConfig());
+  },
+
+  async installedParts() {
+    const [{ loadConfig }, { findInstalledParts }] = await Promise.all([
+      import("./app/config.ts"),
+      import("./app/uninstall.ts"),
+    ]);
+    const service = await ports.service().catch(() => null); // a system without services
+    return findInstalledParts(loadConfig(), { service, program: ownProgram });
   },
 
   runProgram,

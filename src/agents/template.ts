@@ -263,6 +263,8 @@ export interface AgentTemplate {
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Why the agent's sandbox does not work here, or null. Missing for an agent without one. */
   readonly checkSandbox?: (binary: string, env: Environment) => Promise<AgentProblem | null>;
+  /** Files that Postern made in the agent's own folder, absolute: an uninstall removes them. */
+  readonly ownFiles?: (env: Environment) => Promise<readonly string[]>;
   /** Arguments of the interactive login. */
   readonly loginArgs: readonly string[];
   /** The same for a login with a code from any browser. */

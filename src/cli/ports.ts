@@ -187,6 +187,15 @@ export interface StoppedGateway {
   readonly service: string | null;
 }
 
+/** Something that Postern left on this machine. */
+export interface InstalledPart {
+  readonly name: "gateway" | "service" | "agent files" | "cache" | "state" | "command";
+  /** What it is, for a question: "the cache (/home/anna/.cache/postern)". */
+  readonly what: string;
+  /** @returns what was left in place nevertheless; null for nothing */
+  remove(): Promise<string | null>;
+}
+
 export interface BackupOptions {
   /** Absolute. */
   readonly file: string;
@@ -225,6 +234,8 @@ export interface CliPorts {
   machine(): Promise<MachineState>;
   /** Resolves when its process has ended, within 20 s. @throws PosternError `gateway_not_running` | `internal_error` */
   stopGateway(): Promise<StoppedGateway>;
+  /** Everything that `postern uninstall` can remove, in the order to do so. Changes nothing. */
+  installedParts(): Promise<readonly InstalledPart[]>;
   /** Ends all programs in terminals, then the terminal host. @returns false when it still runs after ten seconds */
   endTerminals(): Promise<boolean>;
   /** @throws PosternError `service_manager_missing` on an unsupported system */

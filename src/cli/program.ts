@@ -16,6 +16,7 @@ import type { CliContext } from "./ports.ts";
 import { addDoctorCommand, addServeCommand, addServiceCommands } from "./serve-command.ts";
 import { addRescueCommands, addSessionCommands } from "./session-command.ts";
 import { addClientCommands, addTokenCommands } from "./token-command.ts";
+import { addUninstallCommand } from "./uninstall-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
@@ -65,6 +66,7 @@ export async function runCli(
   addDoctorCommand(program, context, onExit);
   addServiceCommands(program, context, onExit);
   addBackupCommands(program, context);
+  addUninstallCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);
   program.commandsGroup("Commands for sessions:");

@@ -24,6 +24,7 @@ export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
     machine: unexpected("machine"),
     stopGateway: unexpected("stopGateway"),
     endTerminals: unexpected("endTerminals"),
+    installedParts: unexpected("installedParts"),
     runProgram: unexpected("runProgram"),
     token: unexpected("token"),
     backUp: unexpected("backUp"),

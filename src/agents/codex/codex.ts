@@ -103,6 +103,7 @@ export const codex: AgentTemplate = {
   liveStatePath: () => null,
   loginState,
   probeEnv: withoutHelpers,
+  ownFiles: (env) => profileLinks(homeOf(env)),
   checkSandbox: (binary, env) => checkCodexSandbox(binary, { env, home: homeOf(env) }),
 };
 
@@ -240,10 +241,14 @@ async function instructionsArguments(
   return [`--profile=${name}`];
 }
 
+async function profileLinks(home: string): Promise<readonly string[]> {
+  const names = await readdir(home).catch(() => []); // Codex has no folder yet
+  return names.filter((name) => profileLink.test(name)).map((name) => join(home, name));
+}
+
 /** Links to launch folders that are gone. */
 async function removeOldLinks(home: string): Promise<void> {
-  const links = (await readdir(home)).filter((name) => profileLink.test(name)).map((name) => join(home, name));
-  for (const link of links) {
+  for (const link of await profileLinks(home)) {
     const isThere = await stat(link).then(
       () => true,
       () => false, // dangling, or removed by another start

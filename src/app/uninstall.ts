@@ -1,0 +1,171 @@
+import { lstat, readdir, realpath, rm, rmdir, unlink } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { createTemplates } from "../agents/index.ts";
+import type { InstalledPart } from "../cli/ports.ts";
+import { isErrno, isPosternError, PosternError } from "../core/errors.ts";
+import { runCommand } from "../platform/run-command.ts";
+import type { ServiceManager } from "../service/index.ts";
+import { endTerminalHost } from "./begin-start.ts";
+import type { Config } from "./config.ts";
+import { findGateway, stopGateway } from "./gateway-process.ts";
+
+type Service = Pick<ServiceManager, "path" | "status" | "stop" | "uninstall">;
+
+/** npm removes one package. */
+const npmTimeoutMs = 60_000;
+
+/** What Postern makes in the state folder. Anything else there is not deleted. */
+const stateNames =
+  /^(config\.json|key|gateway-id|gateway\.lock.*|gateway\.json|(postern|catalog)\.db.*|backups|run|service\.env|sessions|terminal-host|restor(e|ing).*|worktrees)$/;
+
+/**
+ * Everything of Postern on this machine, in the order to remove it: what runs first, the command itself last.
+ * @param options `program`: the command's own file
+ */
+export async function findInstalledParts(
+  config: Config,
+  { service, program }: { readonly service: Service | null; readonly program: string },
+): Promise<readonly InstalledPart[]> {
+  const parts = await Promise.all([
+    gatewayPart(config, service),
+    servicePart(service),
+    agentFilesPart(config),
+    cachePart(join(config.env["HOME"] || homedir(), ".cache", "postern")),
+    statePart(config),
+    commandPart(program, config),
+  ]);
+  return parts.filter((part) => part !== null);
+}
+
+async function gatewayPart(config: Config, service: Service | null): Promise<InstalledPart | null> {
+  const gateway = await findGateway(config);
+  if (gateway === null) return null;
+  return {
+    name: "gateway",
+    what: `the running gateway (pid ${gateway.pid}; agents keep running)`,
+    async remove() {
+      await stopGateway(config, { service });
+      return null;
+    },
+  };
+}
+
+async function servicePart(service: Service | null): Promise<InstalledPart | null> {
+  if (service === null || !(await exists(service.path))) return null;
+  return {
+    name: "service",
+    what: `the service (${service.path})`,
+    async remove() {
+      try {
+        await service.uninstall();
+      } catch (error) {
+        // Without its manager the service cannot run: only its file is left.
+        if (!isPosternError(error) || error.code !== "service_manager_missing") throw error;
+        await rm(service.path, { force: true });
+      }
+      return null;
+    },
+  };
+}
+
+async function agentFilesPart(config: Config): Promise<InstalledPart | null> {
+  const env = definedIn(config.env);
+  const templates = createTemplates(config.agents);
+  const files = (await Promise.all(templates.map((template) => template.ownFiles?.(env) ?? []))).flat();
+  if (files.length === 0) return null;
+  return {
+    name: "agent files",
+    what: `Postern's files in the agents' folders (${files.join(", ")})`,
+    async remove() {
+      await Promise.all(files.map((file) => rm(file, { force: true })));
+      return null;
+    },
+  };
+}
+
+async function cachePart(folder: string): Promise<InstalledPart | null> {
+  if (!(await exists(folder))) return null;
+  return {
+    name: "cache",
+    what: `compiled code (${folder})`,
+    async remove() {
+      await rm(folder, { recursive: true, force: true });
+      return null;
+    },
+  };
+}
+
+async function statePart(config: Config): Promise<InstalledPart | null> {
+  const { home, runDir, databaseUrl } = config;
+  if (!(await exists(home))) return null;
+  const database = databaseUrl === null ? "" : "; the PostgreSQL database stays";
+  return {
+    name: "state",
+    what: `the state folder (${home}: accounts, tokens, memory, recordings and settings${database}) and the agents that run`,
+    async remove() {
+      if (!(await endTerminalHost(config))) {
+        throw new PosternError(
+          "internal_error",
+          "The terminal host did not exit within 10 s. Run `postern stop --all`.",
+        );
+      }
+      const names = (await readdir(home)).filter((name) => stateNames.test(name) && name !== "worktrees");
+      await Promise.all(names.map((name) => rm(join(home, name), { recursive: true, force: true })));
+      await rm(runDir, { recursive: true, force: true });
+      // A worktree that is being closed can have work in it.
+      await removeIfEmpty(join(home, "worktrees"));
+      return (await removeIfEmpty(home)) ? null : `${home} has other files: ${(await readdir(home)).join(", ")}.`;
+    },
+  };
+}
+
+/** The command on PATH that leads to this program. A checkout without a link has none. */
+async function commandPart(program: string, { env }: Config): Promise<InstalledPart | null> {
+  const own = await realpath(program);
+  for (const folder of (env["PATH"] ?? "").split(delimiter).filter((path) => isAbsolute(path))) {
+    const path = join(folder, "postern");
+    if ((await realpath(path).catch(() => null)) !== own || !(await lstat(path)).isSymbolicLink()) continue;
+    const prefix = dirname(folder);
+    const isPackage = await exists(join(prefix, "lib", "node_modules", "postern"));
+    return {
+      name: "command",
+      what: `the command (${path})`,
+      remove: async () => (isPackage ? removePackage(prefix, env) : unlink(path).then(() => null)),
+    };
+  }
+  return null;
+}
+
+/** An installed package, or npm's link to a checkout. */
+async function removePackage(prefix: string, env: Config["env"]): Promise<null> {
+  const argv = ["npm", "rm", "--global", "--prefix", prefix, "postern"] as const;
+  const { exitCode, stderr } = await runCommand(argv, { env: definedIn(env), timeoutMs: npmTimeoutMs });
+  if (exitCode === 0) return null;
+  const reason = stderr.trim().split("\n")[0] || `exit code ${exitCode ?? "unknown"}`;
+  throw new PosternError("internal_error", `\`${argv.join(" ")}\` failed: ${reason}. Run it yourself.`);
+}
+
+function definedIn(env: Config["env"]): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false, // missing or inaccessible: there is nothing to remove
+  );
+}
+
+async function removeIfEmpty(folder: string): Promise<boolean> {
+  try {
+    await rmdir(folder);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return true;
+    if (isErrno(error, "ENOTEMPTY", "EEXIST", "EBUSY")) return false;
+    throw error;
+  }
+}
