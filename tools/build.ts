@@ -28,6 +28,8 @@ for (const file of globSync("**/*.{mjs,sh}", { cwd: join(root, "src") })) {
 }
 await bundlePackages(root, join(out, "packages"));
 for (const file of globSync("**/*.js", { cwd: out, exclude: ["packages/**"] })) usePackages(join(out, file));
+const manual = execFileSync(process.execPath, [join(root, "src/main.ts"), "manual"], { stdio: ["ignore", "pipe", 2] });
+writeFileSync(join(out, "postern.1"), manual);
 if (!values["no-web"])
   execFileSync(process.execPath, [join(root, "tools/build-web.ts"), join(out, "web")], { stdio: ["ignore", 2, 2] });
 

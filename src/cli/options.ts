@@ -14,6 +14,7 @@ export interface CommonOptions {
  * @param error what else exit code 1 means
  */
 export function describe(command: Command, examples: readonly string[], error?: string): Command {
+  examplesByCommand.set(command, examples);
   const lines = examples.map((example) => `  $ ${example}`).join("\n");
   const ends = exitCodeWords.map(({ code, short }) => {
     const also = code === exitCodes.error && error !== undefined ? `${short}, or ${error}` : short;
@@ -21,6 +22,13 @@ export function describe(command: Command, examples: readonly string[], error?: 
   });
   const help = `\nExamples:\n${lines}\n\nExit codes: ${ends.join("; ")}`;
   return command.option("--json", "print JSON").addHelpText("after", help);
+}
+
+const examplesByCommand = new WeakMap<Command, readonly string[]>();
+
+/** As {@link describe} got them. */
+export function examplesOf(command: Command): readonly string[] {
+  return examplesByCommand.get(command) ?? [];
 }
 
 /** Parses a comma-separated list against the values of `schema`. */

@@ -8,6 +8,7 @@ import { addCompletionCommand } from "./completion-command.ts";
 import { addEventsCommand } from "./events-command.ts";
 import { addFolderCommands } from "./folder-command.ts";
 import { addGatewayCommands } from "./gateway-command.ts";
+import { addManualCommand } from "./manual-command.ts";
 import { addMcpCommand } from "./mcp-bridge.ts";
 import { addMemoryCommands } from "./memory-command.ts";
 import { type CommonOptions, describe, errorText, exitCodeOf, exitCodes, exitCodeWords } from "./options.ts";
@@ -69,6 +70,7 @@ export async function runCli(
   addUninstallCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);
+  addManualCommand(program, context);
   program.commandsGroup("Commands for sessions:");
   addCodingCommands(program, context);
   addAttachCommand(program, context, onExit);

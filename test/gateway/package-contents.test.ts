@@ -32,6 +32,7 @@ test("the tarball holds the command, what it runs, its license and its words, an
     "bin/newer-node.cjs",
     "bin/postern.js",
     "dist/main.js",
+    "dist/postern.1",
     "dist/terminal-host/main.js",
     "dist/packages/fastify.js",
     "dist/web/index.html",
