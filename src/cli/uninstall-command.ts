@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
 import { listOutputSchema } from "../wire/session-lists.ts";
-import { callTool } from "./context.ts";
+import { connect } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, InstalledPart } from "./ports.ts";
@@ -110,8 +110,9 @@ function dryRun(
 
 /** Worktrees of sessions, which always stay. A gateway that does not answer can be removed too. */
 async function openWorktrees(context: CliContext): Promise<readonly string[]> {
-  const asked = { input: { limit: pageSize }, output: listOutputSchema };
-  const { sessions } = await callTool(context, "coding_list_sessions", asked).catch(() => ({ sessions: [] }));
+  const { sessions } = await connect(context)
+    .then((gateway) => gateway.codingListSessions({ limit: pageSize }, { output: listOutputSchema }))
+    .catch(() => ({ sessions: [] }));
   return sessions.flatMap(({ worktree }) => (worktree === null || worktree.removed ? [] : [worktree.path]));
 }
 
