@@ -49,6 +49,7 @@ test("100,000 transcripts are indexed, found again after a restart, and listed",
       status: null,
       alive: { running: [], starting: [] },
       partial: false,
+      idPrefix: null,
     };
     const reader = await catalog.database();
     const startedAt = performance.now();

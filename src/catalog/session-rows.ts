@@ -25,6 +25,8 @@ export interface SessionFilter {
   /** Updated at or after, epoch milliseconds. */
   readonly since: number | null;
   readonly status: "initializing" | "running" | "completed" | "failed" | null;
+  /** The start of a session's ID, current or earlier; null for any. */
+  readonly idPrefix: string | null;
   readonly alive: AliveSessions;
   /** Whether indexing is incomplete: a session that names a transcript has not failed. */
   readonly partial: boolean;
@@ -107,7 +109,7 @@ function catalogued(
   filter: SessionFilter,
   { moved, byTime }: { readonly moved: readonly MovedSession[]; readonly byTime: boolean },
 ) {
-  const { dirs, since, status, agents, anyAgent } = filter;
+  const { dirs, since, status, idPrefix, agents, anyAgent } = filter;
   let query = reader.db
     .selectFrom("transcripts as t")
     .select(["t.session_id", "t.agent", "t.updated_at", sql<number | null>`t.transcript_id`.as("transcript_id")])
@@ -127,6 +129,7 @@ function catalogued(
     );
   }
   if (since !== null) query = query.where("t.updated_at", ">=", since);
+  if (idPrefix !== null) query = query.where(hasIdLike(sql<string>`t.session_id`, idPrefix));
   const alive = [...filter.alive.running, ...filter.alive.starting];
   const isAlive = isAmong(reader, sql<string>`t.session_id`, alive);
   if (status === "running") query = query.where(isAlive);
@@ -137,7 +140,7 @@ function catalogued(
 
 /** Sessions without a transcript. */
 function recorded(reader: CatalogReader, filter: SessionFilter) {
-  const { dirs, since, status, agents, alive, partial } = filter;
+  const { dirs, since, status, idPrefix, agents, alive, partial } = filter;
   const id = sql<string>`s.session_id`;
   let query = reader.db
     .selectFrom("sessions as s")
@@ -149,6 +152,7 @@ function recorded(reader: CatalogReader, filter: SessionFilter) {
     );
   if (dirs !== null) query = query.where(isAmong(reader, sql<string>`s.dir`, dirs));
   if (since !== null) query = query.where("s.updated_at", ">=", since);
+  if (idPrefix !== null) query = query.where(hasIdLike(id, idPrefix));
   const isAlive = isAmong(reader, id, [...alive.running, ...alive.starting]);
   if (status === "running") query = query.where(isAmong(reader, id, alive.running));
   if (status === "initializing") query = query.where(isAmong(reader, id, alive.starting));
@@ -160,6 +164,14 @@ function recorded(reader: CatalogReader, filter: SessionFilter) {
     query = query.where(partial ? sql<SqlBool>`not ${isAlive} and s.transcript_path is not null` : sql<SqlBool>`1 = 0`);
   }
   return query;
+}
+
+/** Compares characters, because a range of text depends on the collation of the database. */
+function hasIdLike(id: Expression<string>, prefix: string): Expression<SqlBool> {
+  const begins = (value: Expression<string>) =>
+    sql<SqlBool>`substr(${value}, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`;
+  const earlier = sql`select a.session_id from session_aliases a where ${begins(sql<string>`a.alias`)}`;
+  return sql<SqlBool>`(${begins(id)} or ${id} in (${earlier}))`;
 }
 
 /** Takes one parameter for any number of values. */

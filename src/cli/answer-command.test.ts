@@ -16,7 +16,7 @@ afterEach(async () => {
   gateway = undefined;
 });
 
-const sessionId = "0b0c";
+const sessionId = "0b0c0000-0000-4000-8000-000000000001";
 const first = pendingPermission();
 const second = pendingPermission({ permissionId: "5f1e0000000000000000000000000002", input: { command: "rm x" } });
 const question = pendingPermission({

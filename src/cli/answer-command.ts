@@ -12,6 +12,7 @@ import { connect } from "./context.ts";
 import { type CommonOptions, collect, describe } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 import { sessionLine } from "./turn-text.ts";
 
 interface AnswerOptions extends CommonOptions {
@@ -32,7 +33,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     "postern coding answer 0b0c… 5f1e… --allow",
   ])
     .description("allow or deny a permission request, or answer a question or dialog; without options, show it")
-    .argument("<sessionId>", "the session's ID")
+    .argument("<sessionId>", sessionIdHelp)
     .argument("[permissionId]", "which permission (default: the only one)")
     .option("--allow", "allow the request")
     .option("--deny", "deny the request")

@@ -5,6 +5,7 @@ import { type DetachKey, defaultDetachKey, detachKey } from "./attach/keys.ts";
 import { type CommonOptions, describe, exitCodes } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 
 interface AttachCommandOptions extends CommonOptions {
   readonly observe?: true;
@@ -24,7 +25,7 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
     .description(
       "attach this terminal to a session's terminal, until you detach or the agent exits; resumes an agent that is not running",
     )
-    .argument("<sessionId>", "session ID; an earlier ID also works")
+    .argument("<sessionId>", sessionIdHelp)
     .option("--observe", "view only: no typing, resizing or resuming")
     .option("--detach-key <key>", `detaches, and keeps the agent running (default: ${defaultDetachKey})`, detachKey)
     .addHelpText(

@@ -77,12 +77,12 @@ test("ask keeps reading when the turn outlasts one wait, and prints each turn on
 test("ask continues a session in its folder, wherever the command runs", async () => {
   const run = await coding(
     { coding_read_session: [{ body: readOutput({ dir: "/srv/other" }) }], coding_ask: [{ body: askOutput() }] },
-    ["ask", "hi", "--session", "0b0c"],
+    ["ask", "hi", "--session", "0b0c0000-0000-4000-8000-000000000001"],
   );
   expect(run).toMatchObject({ code: 0, stdout: "hello\n" });
   expect(gateway?.requests).toMatchObject([
-    { body: { sessionId: "0b0c" } },
-    { body: { sessionId: "0b0c", dir: "/srv/other" } },
+    { body: { sessionId: "0b0c0000-0000-4000-8000-000000000001" } },
+    { body: { sessionId: "0b0c0000-0000-4000-8000-000000000001", dir: "/srv/other" } },
   ]);
 });
 
@@ -107,7 +107,7 @@ test("ask shows a dialog in the agent's terminal with its choices, and exits wit
   expect(asked.stderr).toContain("answer 0b0c0000-0000-4000-8000-000000000001 --choice 2  # Yes");
   expect(asked.stderr).toContain("`postern attach 0b0c0000-0000-4000-8000-000000000001`");
   const body = readOutput({ ...shown, permissions: [], turns: [] });
-  const read = await coding({ coding_read_session: [{ body }] }, ["read", "0b0c"]);
+  const read = await coding({ coding_read_session: [{ body }] }, ["read", "0b0c0000-0000-4000-8000-000000000001"]);
   expect(read).toMatchObject({ code: 0 });
   expect(read.stdout).toContain("  │ Trust this?");
   expect(read.stdout).toContain("postern attach");

@@ -15,6 +15,7 @@ import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
 import { attentionText, sessionLine, turnText } from "./turn-text.ts";
 
@@ -45,7 +46,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
 function addReadCommand(group: Command, context: CliContext): void {
   describe(group.command("read"), ["postern coding read 0b0c…", "postern coding read 0b0c… --last 2 --json"])
     .description("print a session's conversation")
-    .argument("<sessionId>", "session ID; an earlier ID also works")
+    .argument("<sessionId>", sessionIdHelp)
     .option("--after <index>", "only turns after this index", wholeNumber(-1, Number.MAX_SAFE_INTEGER))
     .option("--last <count>", "only the newest turns", wholeNumber(1, 1000))
     .option("--wait <seconds>", "wait up to this long for something new", wholeNumber(0, 600))
@@ -76,7 +77,7 @@ function addCloseCommands(group: Command, context: CliContext): void {
     .description(
       "stop a session's agent and remove its worktree; keeps the transcript, the branch and uncommitted work",
     )
-    .argument("<sessionId>", "its ID")
+    .argument("<sessionId>", sessionIdHelp)
     .option("--discard-worktree", "discard uncommitted work in the worktree")
     .action(async (sessionId: string, options: CloseOptions) => {
       const input = { sessionId, ...(options.discardWorktree && { discardWorktree: true }) };
@@ -120,7 +121,7 @@ function failWhenLeft(failed: readonly { sessionId: string; code: string; detail
 function addInterruptCommand(group: Command, context: CliContext): void {
   describe(group.command("interrupt"), ["postern coding interrupt 0b0c…"])
     .description("stop a session's current turn. Denies its open permission requests; queued prompts are sent next")
-    .argument("<sessionId>", "its ID")
+    .argument("<sessionId>", sessionIdHelp)
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const output = await (await connect(context)).codingInterrupt({ sessionId }, { output: interruptOutputSchema });
       const id = plainLine(output.sessionId);

@@ -11,7 +11,7 @@ import {
 } from "../wire/session-lists.ts";
 import { connect } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
-import { cutEnd, cutStart, plainLine, printableJson, table, widthOf } from "./plain-text.ts";
+import { ageText, cutEnd, cutStart, plainLine, printableJson, table, widthOf } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface ListOptions extends CommonOptions {
@@ -60,7 +60,7 @@ async function list({ json, dir, ...filters }: ListOptions, context: CliContext)
 
 function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<CliContext, "clock" | "columns">): string {
   const rows = sessions.map((session) => ({
-    age: age(clock.now() - Date.parse(session.updatedAt)),
+    age: ageText(clock.now() - Date.parse(session.updatedAt)),
     agent: session.agent,
     state: state(session),
     title: cutEnd(plainLine(session.title ?? "-"), titleColumns),
@@ -108,18 +108,6 @@ function widthsWithin(
 function state({ status, activity, owner }: Session): string {
   const words = (activity ?? status).replaceAll("_", " ");
   return owner === "external" ? `${words} (elsewhere)` : words;
-}
-
-const steps = [
-  { unit: "y", ms: 365 * 86_400_000 },
-  { unit: "d", ms: 86_400_000 },
-  { unit: "h", ms: 3_600_000 },
-  { unit: "m", ms: 60_000 },
-] as const;
-
-function age(ms: number): string {
-  const step = steps.find((one) => ms >= one.ms);
-  return step === undefined ? "now" : `${Math.floor(ms / step.ms)}${step.unit}`;
 }
 
 function footer({ sessions, total, offset, hasMore, indexing }: ListOutput): string {

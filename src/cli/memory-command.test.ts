@@ -2,15 +2,17 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type CliRun, runCommand } from "../../test/support/run-cli.ts";
-import { problem, turn } from "../../test/support/scripted-gateway.ts";
+import { problem, sessionSummary, turn } from "../../test/support/scripted-gateway.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import type { SessionSummary } from "../wire/coding.ts";
 import type { LogDetail, LogEntry, LogFact } from "../wire/logs.ts";
 
+const sessionId = "0b0c0000-0000-4000-8000-000000000001";
 const at = "2026-01-02T03:04:05.000Z";
 
 function entry(differs: Partial<LogEntry> = {}): LogEntry {
   return {
-    ...{ logId: "log1", source: "session", sessionId: "0b0c", dir: "/srv/code", title: "Fix\u001b[31m the guard" },
+    ...{ logId: "log1", source: "session", sessionId, dir: "/srv/code", title: "Fix\u001b[31m the guard" },
     ...{ status: "ready", failure: null, observedAt: at, recordedAt: at },
     ...differs,
   };
@@ -46,6 +48,13 @@ interface Answered {
   readonly body: unknown;
 }
 
+const running = (sessions: readonly SessionSummary[], total = sessions.length) => ({
+  "POST /api/coding/coding_list_sessions": {
+    body: { sessions, total, limit: 1, offset: 0, hasMore: false, indexing: null },
+  },
+});
+const noneRunning: Readonly<Record<string, Answered>> = running([]);
+
 interface World {
   readonly stdin?: string;
   readonly interactive?: boolean;
@@ -68,7 +77,7 @@ async function run(
     request.on("end", () => {
       const named = `${request.method} ${request.url}`;
       requests.push(body === "" ? named : `${named} ${body}`);
-      const answer = answers[named] ?? { status: 404, body: problem(404, "log_not_found") };
+      const answer = { ...noneRunning, ...answers }[named] ?? { status: 404, body: problem(404, "log_not_found") };
       response.writeHead(answer.status ?? 200, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
     });
   });
@@ -84,14 +93,14 @@ async function run(
 }
 
 test("list sends its filters, and prints a line for each entry and how to continue", async () => {
-  const path = "GET /api/v1/logs?sessionId=0b0c&source=session&status=ready&limit=2";
+  const path = `GET /api/v1/logs?sessionId=${sessionId}&source=session&status=ready&limit=2`;
   const body = { logs: [entry(), entry({ logId: "log2", title: null, status: "pending" })], nextCursor: "c1" };
-  const argv = ["list", "--session", "0b0c", "--source", "session", "--status", "ready", "--limit", "2"];
+  const argv = ["list", "--session", sessionId, "--source", "session", "--status", "ready", "--limit", "2"];
   const run = await memory(argv, { [path]: { body } });
   expect(run.stdout.split("\n")).toEqual([
-    "TIME                      ENTRY  SOURCE            SESSION  TITLE",
-    `${at}  log1   session           0b0c     Fix the guard`,
-    `${at}  log2   session, pending  0b0c     (no title)`,
+    "TIME                      ENTRY  SOURCE            SESSION                               TITLE",
+    `${at}  log1   session           ${sessionId}  Fix the guard`,
+    `${at}  log2   session, pending  ${sessionId}  (no title)`,
     "",
   ]);
   expect(run).toMatchObject({ code: 0, stderr: "More: --cursor c1\n" });
@@ -99,7 +108,7 @@ test("list sends its filters, and prints a line for each entry and how to contin
   expect(none).toMatchObject({
     code: 0,
     stdout: "",
-    stderr: "No entries. Running sessions are saved to memory when they end.\n",
+    stderr: "No entries.\n",
   });
   const json = await memory([...argv, "--json"], { [path]: { body } });
   expect(JSON.parse(json.stdout)).toEqual(body);
@@ -112,7 +121,9 @@ test("list sends its filters, and prints a line for each entry and how to contin
 
 test("show prints an entry and its facts, without control characters", async () => {
   const run = await memory(["show", "log1"], { "GET /api/v1/logs/log1": { body: detail } });
-  expect(run.stdout).toContain("Fix the guard\nEntry: log1 · session · ready\nSession: 0b0c\nDirectory: /srv/code\n");
+  expect(run.stdout).toContain(
+    `Fix the guard\nEntry: log1 · session · ready\nSession: ${sessionId}\nDirectory: /srv/code\n`,
+  );
   expect(run.stdout).toContain("why so");
   expect(run.stdout).toMatch(/now +Decision:timeout +status +30 s +log1\n$/);
   expect(run.stdout).not.toMatch(/[\u0007\u001b]/);
@@ -133,11 +144,30 @@ test("search sends its filters", async () => {
   expect((await memory(["search", "guard", "--source", "elsewhere"], answers)).code).toBe(2);
 });
 
+test("a search or list without results names a running session, which memory does not have yet", async () => {
+  const none = {
+    "GET /api/v1/search?q=guard": { body: { hits: [], hasMore: false, partial: false } },
+    [`GET /api/v1/search?q=guard&sessionId=${sessionId}`]: { body: { hits: [], hasMore: false, partial: false } },
+    "GET /api/v1/logs": { body: { logs: [], nextCursor: null } },
+  };
+  const list = 'POST /api/coding/coding_list_sessions {"status":"running","limit":1}';
+  const hint = `By default, sessions are saved to memory when they end, and 2 sessions are running. To save one now: \`postern memory record ${sessionId}\`.\n`;
+  const answers = { ...none, ...running([sessionSummary({ sessionId })], 2) };
+  const search = await memory(["search", "guard"], answers);
+  expect(search).toMatchObject({ code: 0, stdout: "", stderr: `Nothing found. ${hint}` });
+  expect(search.requests.at(-1)).toBe(list);
+  expect((await memory(["list"], answers)).stderr).toBe(`No entries. ${hint}`);
+  const ofOne = await memory(["search", "guard", "--session", sessionId], answers);
+  expect(ofOne.requests.at(-1)).toContain(`"idPrefix":"${sessionId}"`);
+  expect((await memory(["search", "guard"], none)).stderr).toBe("Nothing found.\n");
+  expect((await memory(["search", "guard", "--json"], answers)).requests).toHaveLength(1);
+});
+
 test("search shows each entry with the text around the words", async () => {
   const hits = [{ log: entry(), snippet: "…the \u001b[31mguard…", score: 1 }];
   const answers = { "GET /api/v1/search?q=the+guard&limit=1": { body: { hits, hasMore: true, partial: true } } };
   const run = await memory(["search", "the", "guard", "--limit", "1"], answers);
-  expect(run.stdout).toBe(`Fix the guard\n  log1 · ${at} · 0b0c\n  …the guard…\n`);
+  expect(run.stdout).toBe(`Fix the guard\n  log1 · ${at} · ${sessionId}\n  …the guard…\n`);
   expect(run.stderr).toBe("1 entry. More with --limit. Only the newest matches were searched.\n");
   const bold = await memory(["search", "the", "guard", "--limit", "1"], answers, { interactive: true });
   expect(bold.stdout).toContain("\u001b[1mguard\u001b[22m");
@@ -166,13 +196,13 @@ test("add remembers its words, or standard input; record a session", async () =>
   const piped = await memory(["add"], made, { stdin: "from a pipe\n" });
   expect(piped.requests).toEqual(['POST /api/v1/logs {"content":"from a pipe\\n"}']);
   expect(await memory(["add"], made)).toMatchObject({ code: 2, requests: [] });
-  const path = "POST /api/v1/sessions/0b0c/record";
+  const path = `POST /api/v1/sessions/${sessionId}/record`;
   const body = { outcome: "recorded", logIds: ["log1"], turns: 2 };
-  expect(await memory(["record", "0b0c"], { [path]: { body } })).toMatchObject({
+  expect(await memory(["record", sessionId], { [path]: { body } })).toMatchObject({
     ...{ code: 0, stdout: "log1\n", stderr: "Saved 2 turns to memory.\n" },
   });
   const known = { outcome: "known", logIds: [], turns: 0 };
-  expect((await memory(["record", "0b0c"], { [path]: { body: known } })).stderr).toContain("already");
+  expect((await memory(["record", sessionId], { [path]: { body: known } })).stderr).toContain("already");
 });
 
 test("delete shows what it would delete and asks; only a yes deletes", async () => {
@@ -223,10 +253,10 @@ test("purge deletes a whole session, and names missing options", async () => {
   const message = "Deleted 1 log entry of the session.";
   const body = { success: true, message, deleted: { logs: 1, episodes: 1, statements: 0, entities: 0, facts: 0 } };
   const answers = {
-    "GET /api/v1/logs?sessionId=0b0c&limit=200": { body: { logs: [entry()], nextCursor: null } },
-    "DELETE /api/v1/logs?sessionId=0b0c&confirm=true": { body },
+    [`GET /api/v1/logs?sessionId=${sessionId}&limit=200`]: { body: { logs: [entry()], nextCursor: null } },
+    [`DELETE /api/v1/logs?sessionId=${sessionId}&confirm=true`]: { body },
   };
-  const run = await memory(["purge", "--session", "0b0c", "--yes"], answers);
+  const run = await memory(["purge", "--session", sessionId, "--yes"], answers);
   expect(run).toMatchObject({ code: 0, stdout: `${message}\n`, requests: Object.keys(answers) });
   for (const wrong of [[], ["--all", "--session", "x"], ["--all"], ["--before", "yesterday", "--yes"]]) {
     expect(await memory(["purge", ...wrong], answers), wrong.join(" ")).toMatchObject({ code: 2, requests: [] });

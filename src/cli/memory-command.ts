@@ -19,12 +19,14 @@ import {
   sessionRecordedSchema,
   submitLogInputSchema,
 } from "../wire/logs.ts";
+import { listOutputSchema } from "../wire/session-lists.ts";
 import { connect, readAll } from "./context.ts";
 import { markerOf } from "./list-command.ts";
 import { addForgetCommands } from "./memory-forget-command.ts";
 import { type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { count, plainLine, plainText, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 import { turnText } from "./turn-text.ts";
 
 interface ListOptions extends CommonOptions, Pick<ListLogsInput, "source" | "status" | "limit" | "cursor"> {
@@ -64,8 +66,7 @@ function addListCommand(group: Command, context: CliContext): void {
       const gateway = await connect(context);
       const page = await gateway.listLogs({ sessionId, source, status, limit, cursor }, { output: logPageSchema });
       if (json) return context.stdout(`${printableJson(page)}\n`);
-      if (page.logs.length === 0)
-        return context.stderr("No entries. Running sessions are saved to memory when they end.\n");
+      if (page.logs.length === 0) return context.stderr(`No entries.${await runningHint(context, sessionId)}\n`);
       context.stdout(`${entryTable(page.logs)}\n`);
       if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
     });
@@ -105,7 +106,7 @@ function addAddCommands(group: Command, context: CliContext): void {
 
   describe(group.command("record"), ["postern memory record 0b0c…"])
     .description("save a session to memory now, including turns that were deleted from it before")
-    .argument("<sessionId>", "its ID")
+    .argument("<sessionId>", sessionIdHelp)
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const recorded = await (await connect(context)).recordSession({ sessionId }, { output: sessionRecordedSchema });
       if (json) return context.stdout(`${printableJson(recorded)}\n`);
@@ -153,7 +154,8 @@ function addQueryCommands(group: Command, context: CliContext): void {
       for (const hit of found.hits) context.stdout(`${hitText(hit, mark)}\n`);
       const more = found.hasMore ? " More with --limit." : "";
       const partial = found.partial ? " Only the newest matches were searched." : "";
-      const shown = found.hits.length === 0 ? "Nothing found." : `${count(found.hits.length, "entry", "entries")}.`;
+      if (found.hits.length === 0) return context.stderr(`Nothing found.${await runningHint(context, sessionId)}\n`);
+      const shown = `${count(found.hits.length, "entry", "entries")}.`;
       return context.stderr(`${shown}${more}${partial}\n`);
     });
 
@@ -177,6 +179,16 @@ function addQueryCommands(group: Command, context: CliContext): void {
       context.stdout(`${factTable(page)}\n`);
       if (page.nextCursor !== null) context.stderr(`More: --cursor ${page.nextCursor}\n`);
     });
+}
+
+/** Names a running session, this one or the newest, because memory does not have it yet. */
+async function runningHint(context: CliContext, sessionId: string | undefined): Promise<string> {
+  const input = { status: "running", limit: 1, ...(sessionId !== undefined && { idPrefix: sessionId }) } as const;
+  const { sessions, total } = await (await connect(context)).codingListSessions(input, { output: listOutputSchema });
+  const [newest] = sessions;
+  if (newest === undefined) return "";
+  const running = total === 1 ? "1 session is" : `${total} sessions are`;
+  return ` By default, sessions are saved to memory when they end, and ${running} running. To save one now: \`postern memory record ${plainLine(newest.sessionId)}\`.`;
 }
 
 export function entryTable(logs: readonly LogEntry[]): string {

@@ -129,7 +129,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** The next step after an error of a capability, which does not know the commands. */
 const advice: Readonly<Record<string, string>> = {
-  session_not_found: "List sessions with `postern coding list`.",
+  session_not_found: "List sessions with `postern coding list`. An ID can be shortened to 4 or more characters.",
   token_not_found: "List tokens with `postern token list`.",
   browser_session_not_found: "List browsers with `postern browser list`.",
   client_not_found: "List clients with `postern client list`.",

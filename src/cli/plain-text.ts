@@ -46,6 +46,19 @@ export function sizeText(sizeBytes: number): string {
   return sizeBytes < 1_000_000 ? `${Math.ceil(sizeBytes / 1_000)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }
 
+const ageSteps = [
+  { unit: "y", ms: 365 * 86_400_000 },
+  { unit: "d", ms: 86_400_000 },
+  { unit: "h", ms: 3_600_000 },
+  { unit: "m", ms: 60_000 },
+] as const;
+
+/** `3h`, or `now` for less than a minute. */
+export function ageText(ms: number): string {
+  const step = ageSteps.find((one) => ms >= one.ms);
+  return step === undefined ? "now" : `${Math.floor(ms / step.ms)}${step.unit}`;
+}
+
 /** Columns of a line in a terminal: two for East Asian characters and emoji, none for combining marks. */
 export function widthOf(line: string): number {
   return stringWidth(line);

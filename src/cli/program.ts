@@ -16,11 +16,15 @@ import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addDoctorCommand, addServeCommand, addServiceCommands } from "./serve-command.ts";
 import { addRescueCommands, addSessionCommands } from "./session-command.ts";
+import { resolveSessionIds } from "./session-id.ts";
 import { addClientCommands, addTokenCommands } from "./token-command.ts";
 import { addUninstallCommand } from "./uninstall-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
+Sessions are named by their ID, by its first characters (4 or more) if no other
+ID starts with them, or by \`last\`: the most recently updated session.
+
 Exit codes:
 ${exitCodeWords.map(({ code, long }) => `  ${code}  ${long}`).join("\n")}
   \`postern attach\` exits with the agent's exit code when the agent exits.
@@ -56,7 +60,8 @@ export async function runCli(
       subcommandTerm: (command) =>
         [command.name(), ...command.registeredArguments.map((argument) => humanReadable(argument))].join(" "),
     })
-    .addHelpText("after", manual);
+    .addHelpText("after", manual)
+    .hook("preAction", (_program, command) => resolveSessionIds(command, context));
   let exitCode: number = exitCodes.ok;
   const onExit = (code: number): void => {
     exitCode = code;

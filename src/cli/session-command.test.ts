@@ -27,7 +27,7 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
   });
   await new Promise<void>((listening) => server.listen(socketPath, listening));
   onTestFinished(() => void server.close());
-  const run = await runCommand(["session", "forget", "0b/0c", ...argv], {
+  const run = await runCommand(["session", "forget", "0b/0c-an-id-of-another-form-00", ...argv], {
     ports: { socketPath: async () => socketPath },
     interactive: world.answer !== undefined,
     stdin: typed(world.answer ?? ""),
@@ -35,8 +35,8 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
   return { ...run, requests };
 }
 
-const asked = "GET /api/coding/sessions/0b%2F0c/recording/info";
-const removed = "DELETE /api/coding/sessions/0b%2F0c/traces";
+const asked = "GET /api/coding/sessions/0b%2F0c-an-id-of-another-form-00/recording/info";
+const removed = "DELETE /api/coding/sessions/0b%2F0c-an-id-of-another-form-00/traces";
 
 test("forgetting a session shows what would be removed and asks; only a yes removes it", async () => {
   for (const answer of ["n\n", "\n", "", "yesterday\n"]) {
@@ -44,7 +44,7 @@ test("forgetting a session shows what would be removed and asks; only a yes remo
   }
   const yes = await forget([], { answer: "Y\n" });
   expect(yes).toMatchObject({ code: 0, requests: [asked, removed] });
-  expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c will be permanently deleted");
+  expect(yes.stderr).toContain("2 recordings (2.5 MB) of 0b/0c-an-id-of-another-form-00 will be permanently deleted");
   expect(yes.stderr).toContain("with its hook reports, pending chat messages and search index");
   expect(yes.stderr).toContain("Memory is kept (`postern memory purge --session` deletes it). Delete?");
   expect(yes.stdout).toBe("Deleted 2 recordings (2.5 MB) of 0b0c.\nThe transcript stays at /code/t.jsonl. Pending.\n");

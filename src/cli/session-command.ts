@@ -10,6 +10,7 @@ import { connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { count, plainLine, printableJson, sizeText, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 
 interface RestoreOptions extends CommonOptions {
   readonly force?: true;
@@ -41,7 +42,7 @@ function addListCommand(group: Command, context: CliContext): void {
 function addShowCommand(group: Command, context: CliContext): void {
   describe(group.command("show"), ["postern rescue show 0b0c…", "git show refs/postern/rescue/0b0c…"])
     .description("list the files in a rescue")
-    .argument("<sessionId>", "the session that the worktree was created for")
+    .argument("<sessionId>", `${sessionIdHelp}: the session that the worktree was created for`)
     .action(async (sessionId: string, options: CommonOptions) => {
       const output = await (await connect(context)).rescueShow({ sessionId }, { output: rescueShowOutputSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);
@@ -58,7 +59,7 @@ function addShowCommand(group: Command, context: CliContext): void {
 function addRestoreCommand(group: Command, context: CliContext): void {
   describe(group.command("restore"), ["postern rescue restore 0b0c…", "postern rescue restore 0b0c… --force"])
     .description("restore a rescue into its session's worktree, creating the worktree if needed; keeps the rescue")
-    .argument("<sessionId>", "the session that the worktree was created for")
+    .argument("<sessionId>", `${sessionIdHelp}: the session that the worktree was created for`)
     .option("--force", "overwrite files that have changed since")
     .action(async (sessionId: string, options: RestoreOptions) => {
       const input = { sessionId, ...(options.force && { force: true }) };
@@ -71,7 +72,7 @@ function addRestoreCommand(group: Command, context: CliContext): void {
 function addDropCommand(group: Command, context: CliContext): void {
   describe(group.command("drop"), ["postern rescue drop 0b0c…"])
     .description("permanently delete a rescue")
-    .argument("<sessionId>", "the session that the worktree was created for")
+    .argument("<sessionId>", `${sessionIdHelp}: the session that the worktree was created for`)
     .action(async (sessionId: string, options: CommonOptions) => {
       const output = await (await connect(context)).rescueDrop({ sessionId }, { output: rescueSchema });
       const line = `Deleted ${plainLine(output.ref)} (was ${plainLine(output.commit)}).`;
@@ -90,7 +91,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
     .description(
       "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern memory purge --session` deletes that)",
     )
-    .argument("<sessionId>", "session ID; its agent must have exited")
+    .argument("<sessionId>", `${sessionIdHelp}; its agent must have exited`)
     .option("--yes", "skip the confirmation")
     .action(async (sessionId: string, options: ForgetOptions) => {
       requireConfirmation(options, context);

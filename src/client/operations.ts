@@ -657,6 +657,8 @@ export type ListInput = {
   /** Only sessions in this directory or below it. */
   readonly dir?: string | undefined;
   readonly status?: "initializing" | "running" | "completed" | "failed" | undefined;
+  /** Only sessions with an id, current or earlier, that starts with this. */
+  readonly idPrefix?: string | undefined;
   /** Defaults to 20. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;

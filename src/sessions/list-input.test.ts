@@ -12,6 +12,7 @@ test.each([
   [{ since: "2026-01-01T00:00:00" }],
   [{ status: "asleep" }],
   [{ dir: "" }],
+  [{ idPrefix: "" }],
   [{ direction: "up" }],
 ])("a request for %o does not fit", (input) => {
   expect(listInputSchema.safeParse(input).success).toBe(false);

@@ -74,6 +74,20 @@ describeOnBothStores("the list of sessions", (openStore) => {
     expect(await errorCode(list({ agent: "nobody" }))).toBe("agent_unknown");
   });
 
+  test("filters by the start of an ID, current or earlier, which is text and not a pattern", async () => {
+    const { ids, list, transcript, record, store } = await openSessionList(openStore);
+    await transcript("0b0c-1", { updated_at: base + 2 });
+    await transcript("0B0C-2", { updated_at: base + 1 });
+    await record("0b0c-3");
+    await record("a0b0c");
+    await store.db.insertInto("session_aliases").values({ alias: "early-1", session_id: "a0b0c" }).execute();
+    expect(await list({ idPrefix: "0b0c" })).toMatchObject({ total: 2 });
+    expect(await ids({ idPrefix: "0b0c" })).toEqual(["0b0c-1", "0b0c-3"]);
+    expect(await ids({ idPrefix: "early" })).toEqual(["a0b0c"]);
+    expect(await ids({ idPrefix: "0b0c-3", status: "failed" })).toEqual(["0b0c-3"]);
+    for (const none of ["0b0c-1x", "%", "0b0c_", "'"]) expect(await ids({ idPrefix: none }), none).toEqual([]);
+  });
+
   test("filters by time, at or after a date or a date-time with any offset", async () => {
     const { ids, transcript, record } = await openSessionList(openStore);
     await transcript("exactly", { updated_at: base });

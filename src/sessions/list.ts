@@ -26,6 +26,7 @@ export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Ca
         dirs: dirs === null ? null : [...dirs],
         since: input.since === undefined ? null : Date.parse(input.since),
         status: input.status ?? null,
+        idPrefix: input.idPrefix ?? null,
         alive,
         partial: indexing !== null,
       },

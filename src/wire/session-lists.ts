@@ -25,6 +25,12 @@ export const listInputSchema = z
       .describe("Only sessions updated since this date (UTC) or date-time."),
     dir: dirSchema.optional().describe("Only sessions in this directory or below it."),
     status: sessionStatusSchema.optional(),
+    idPrefix: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe("Only sessions with an id, current or earlier, that starts with this."),
     limit: pageLimitSchema.optional().describe("Defaults to 20."),
     offset: offsetSchema.optional(),
   })

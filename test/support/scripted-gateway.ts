@@ -56,7 +56,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = "";
   request.setEncoding("utf8");
   for await (const chunk of request) text += String(chunk);
-  const body: unknown = JSON.parse(text);
+  const body: unknown = text === "" ? null : JSON.parse(text);
   return body;
 }
 
