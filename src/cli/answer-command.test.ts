@@ -7,8 +7,9 @@ import {
   type ScriptedGateway,
   sessionSummary,
   startScriptedGateway,
+  turn,
 } from "../../test/support/scripted-gateway.ts";
-import type { PendingPermission } from "../wire/coding.ts";
+import type { PendingPermission, ReadOutput } from "../wire/coding.ts";
 
 let gateway: ScriptedGateway | undefined;
 afterEach(async () => {
@@ -86,6 +87,46 @@ test("invalid combinations are refused before anything is decided", async () => 
     code: 1,
     stderr: expect.stringContaining("permission_gone"),
   });
+});
+
+/** Answers while the last turn ends with "I need to look. ", and then reads these. */
+async function answerAndWait(reads: readonly ReadOutput[], ...argv: readonly string[]): Promise<CliRun> {
+  const asked = readOutput({
+    activity: "needs_permission",
+    permissions: [first],
+    turns: [turn(1, "I need to look. ")],
+    nextAfter: 0,
+  });
+  gateway = await startScriptedGateway({
+    coding_read_session: [{ body: asked }, ...reads.map((body) => ({ body }))],
+    coding_answer_permission: [{ body: sessionSummary({ activity: "working" }) }],
+  });
+  const { socketPath } = gateway;
+  return runCommand(["coding", "answer", sessionId, "--allow", ...argv], {
+    ports: { socketPath: async () => socketPath },
+  });
+}
+
+test("--wait prints what the agent says after the answer, until the turn ends", async () => {
+  const grown = readOutput({ activity: "working", turns: [turn(1, "I need to look. Two")], nextAfter: 0 });
+  const done = readOutput({ turns: [turn(1, "I need to look. Two files.")], nextAfter: 1 });
+  const run = await answerAndWait([grown, done], "--wait");
+  expect(run).toMatchObject({ code: 0, stdout: "Two files.\n", stderr: expect.stringContaining("claude-code · idle") });
+  const follows = { sessionId: sessionSummary().sessionId, after: 0, waitMs: 600_000 };
+  expect(gateway?.requests.slice(2).map(({ body }) => body)).toEqual([follows, follows]);
+  await gateway?.close();
+  const json = await answerAndWait([done], "--wait", "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject({ activity: "idle", turns: [{ index: 1, text: "Two files." }] });
+});
+
+test("--wait ends with 1 when the agent asks again, and with 0 when the time is up", async () => {
+  const again = readOutput({ activity: "needs_permission", permissions: [second], turns: [], nextAfter: 0 });
+  const asked = await answerAndWait([again], "--wait");
+  expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("agent_needs_you: Session 0b0c0000") });
+  await gateway?.close();
+  const late = await answerAndWait([], "--wait", "0");
+  expect(late).toMatchObject({ code: 0, stderr: expect.stringContaining("Still running. Follow it with") });
+  expect(gateway?.requests).toHaveLength(2);
 });
 
 test("a refusal of the gateway is reported", async () => {

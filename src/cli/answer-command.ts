@@ -4,16 +4,20 @@ import type { PosternClient } from "../client/index.ts";
 import { PosternError } from "../core/errors.ts";
 import {
   type AnswerPermissionInput,
+  type AnswerPermissionOutput,
   answerPermissionOutputSchema,
   type PendingPermission,
+  type ReadOutput,
   readOutputSchema,
 } from "../wire/coding.ts";
+import type { Turn } from "../wire/turn.ts";
 import { connect } from "./context.ts";
-import { type CommonOptions, collect, describe } from "./options.ts";
+import { failWhenUnfinished, followTurn, isUnderWay, maxFollowS, startHeartbeat } from "./follow-turn.ts";
+import { type CommonOptions, collect, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
-import { sessionLine } from "./turn-text.ts";
+import { answerText, attentionText, sessionLine } from "./turn-text.ts";
 
 interface AnswerOptions extends CommonOptions {
   readonly allow?: true;
@@ -21,6 +25,8 @@ interface AnswerOptions extends CommonOptions {
   readonly message?: string;
   readonly answer?: readonly string[];
   readonly choice?: string;
+  /** Seconds; true: until the turn ends. */
+  readonly wait?: number | true;
 }
 
 /** `postern coding answer`: answers a permission request, question or dialog. */
@@ -30,6 +36,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     'postern coding answer 0b0c… --deny --message "Not in this folder."',
     'postern coding answer 0b0c… --answer "Which way?=The short one"',
     "postern coding answer 0b0c… --choice 2",
+    "postern coding answer last --allow --wait",
     "postern coding answer 0b0c… 5f1e… --allow",
   ])
     .description("allow or deny a permission request, or answer a question or dialog; without options, show it")
@@ -40,9 +47,15 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     .option("--message <text>", "with --deny: a message for the agent")
     .option("--answer <question=answer>", "answer a question; repeat for each question", collect)
     .option("--choice <number>", "choose this option of a dialog")
+    .option(
+      "--wait [seconds]",
+      "print what follows, after up to this long (default: until the turn ends)",
+      wholeNumber(0, maxFollowS),
+    )
     .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {
       const gateway = await connect(context);
-      const open = await openPermissions(gateway, sessionId);
+      const before = await readLast(gateway, sessionId);
+      const open = before.permissions;
       const { choice } = options;
       const decision = decisionOf(options);
       if (decision === null && choice === undefined) {
@@ -61,14 +74,52 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
         ...(options.answer !== undefined && { answers: answersTo(permission, options.answer) }),
       };
       const output = await gateway.codingAnswerPermission(input, { output: answerPermissionOutputSchema });
-      if (options.json) context.stdout(`${printableJson(output)}\n`);
-      else context.stdout(`${sessionLine(output)}\n`);
+      if (options.wait !== undefined) return printRest({ before, output, gateway }, { options, context });
+      return context.stdout(options.json ? `${printableJson(output)}\n` : `${sessionLine(output)}\n`);
     });
 }
 
-async function openPermissions(gateway: PosternClient, sessionId: string): Promise<readonly PendingPermission[]> {
-  const input = { sessionId, last: 1, blocks: false };
-  return (await gateway.codingReadSession(input, { output: readOutputSchema })).permissions;
+async function readLast(gateway: PosternClient, sessionId: string): Promise<ReadOutput> {
+  return gateway.codingReadSession({ sessionId, last: 1, blocks: false }, { output: readOutputSchema });
+}
+
+interface Answered {
+  /** The session as it was before the answer, with its last turn. */
+  readonly before: ReadOutput;
+  readonly output: AnswerPermissionOutput;
+  readonly gateway: PosternClient;
+}
+
+/** Prints what the agent writes after the answer. @throws PosternError when the turn does not end, like `postern coding ask` */
+async function printRest(
+  { before, output, gateway: client }: Answered,
+  { options, context }: { readonly options: AnswerOptions; readonly context: CliContext },
+): Promise<void> {
+  const { wait } = options;
+  const deadline = typeof wait === "number" ? context.clock.now() + wait * 1000 : Number.POSITIVE_INFINITY;
+  const stopHeartbeat = startHeartbeat(context);
+  const first = { ...output, turns: before.turns, delivered: true };
+  const followed = await followTurn(first, { client, deadline, context }).finally(stopHeartbeat);
+  const turns = followed.turns.map((turn) => ({ ...turn, text: newText(turn, before.turns) }));
+  if (options.json) context.stdout(`${printableJson({ ...followed, turns })}\n`);
+  else {
+    const text = answerText(turns);
+    if (text !== "") context.stdout(`${text}\n`);
+    context.stderr(`${sessionLine(followed)}\n`);
+    if (isUnderWay(followed))
+      context.stderr(
+        `Still running. Follow it with \`postern coding read ${plainLine(output.sessionId)} --wait 600\`.\n`,
+      );
+    const attention = attentionText(followed);
+    if (attention !== "") context.stderr(`${attention}\n`);
+  }
+  failWhenUnfinished(followed);
+}
+
+/** The turn in which the agent asked grows; what it said before is known. */
+function newText({ index, text }: Turn, before: readonly Turn[]): string {
+  const known = before.find((turn) => turn.index === index)?.text ?? "";
+  return text.startsWith(known) ? text.slice(known.length) : text;
 }
 
 function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "allow" | "deny" | null {

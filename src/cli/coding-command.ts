@@ -9,15 +9,16 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
-import { addAskCommand, isUnderWay } from "./ask-command.ts";
+import { addAskCommand } from "./ask-command.ts";
 import { connect } from "./context.ts";
+import { isUnderWay } from "./follow-turn.ts";
 import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
-import { attentionText, sessionLine, turnText } from "./turn-text.ts";
+import { attentionText, lastScreenText, sessionLine, turnText } from "./turn-text.ts";
 
 interface ReadOptions extends CommonOptions {
   readonly after?: number;
@@ -66,6 +67,7 @@ function addReadCommand(group: Command, context: CliContext): void {
       }
       if (json) return context.stdout(`${printableJson(output)}\n`);
       if (output.turns.length > 0) context.stdout(`${output.turns.map(turnText).join("\n\n")}\n`);
+      if (output.failure !== null) context.stdout(`${lastScreenText(output.failure.lastScreen)}\n`);
       const attention = attentionText(output);
       if (attention !== "") context.stdout(`${attention}\n`);
       return context.stderr(`${sessionLine(output)}\n`);

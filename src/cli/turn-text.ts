@@ -38,7 +38,6 @@ export function sessionLine(session: SessionSummary): string {
 export function attentionText({ sessionId, agent, activity, screen, permissions }: SessionSummary): string {
   if (activity !== "needs_attention") return "";
   const id = plainLine(sessionId);
-  const lines = plainText(screen ?? "").split("\n");
   const dialog = permissions.find(({ kind, answerable }) => kind === "dialog" && answerable);
   const choices = dialog?.choices ?? [];
   const ways = choices.map(
@@ -47,11 +46,22 @@ export function attentionText({ sessionId, agent, activity, screen, permissions 
   return [
     `${plainLine(agent)} shows this and is waiting for you:`,
     "",
-    ...lines.map((line) => `  │ ${line}`.trimEnd()),
+    framed(screen ?? ""),
     "",
     ...(ways.length === 0 ? [] : ["Answer with one of:", ...ways]),
     `${ways.length === 0 ? "Answer" : "Or answer"} in the terminal with \`postern attach ${id}\`.`,
   ].join("\n");
+}
+
+/** What an agent showed before it ended. */
+export function lastScreenText(screen: string): string {
+  const text = plainText(screen).trimEnd();
+  return text === "" ? "The agent's last screen is empty." : `The agent's last screen:\n\n${framed(text)}\n`;
+}
+
+function framed(screen: string): string {
+  const lines = plainText(screen).split("\n");
+  return lines.map((line) => `  │ ${line}`.trimEnd()).join("\n");
 }
 
 function blockText(block: Block): string {

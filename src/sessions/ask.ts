@@ -256,8 +256,8 @@ async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: str
 }
 
 function lastWords(sessionId: string, lastScreen: string | null): string {
-  if (lastScreen === "") return "It showed nothing. Try again, or run the agent in a terminal of your own.";
-  return `Its last screen shows why. Run \`postern coding read ${sessionId}\` to see it.`;
+  if (lastScreen === "") return "It showed nothing. Check the agent with `postern doctor --smoke`, then try again.";
+  return `Its last screen shows why: see \`postern coding read ${sessionId}\`. Check the agent with \`postern doctor --smoke\`, then try again.`;
 }
 
 async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise<AskOutput> {
