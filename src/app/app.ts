@@ -142,6 +142,7 @@ async function start(
     resolveAllowedDir: (dir, rule) => folders.resolveAllowedDir(dir, { ...rule, ownRequest: rule.within === null }),
     isVisibleDir: (dir, rule) => folders.isVisible(dir, rule),
     visibleAmong: (dirs, rule) => folders.visibleAmong(dirs, rule),
+    worktreeNameFor: (dir) => folders.worktreeNameFor(dir),
     catalog: {
       url: config.databaseUrl,
       path: join(config.home, "catalog.db"),

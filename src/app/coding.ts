@@ -157,6 +157,7 @@ export interface CodingDeps {
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
+  readonly worktreeNameFor: (dir: string) => Promise<string>;
   readonly erasure: Erasure;
   readonly catalog: CatalogPlace;
   /** `PATH`, where git is looked for. */

@@ -1,12 +1,13 @@
 import type { Command } from "commander";
-import { type FolderScope, folderScopeSchema } from "../wire/access.ts";
+import { type FolderScope, folderScopeSchema, worktreeNameSchema } from "../wire/access.ts";
 import { withStores } from "./context.ts";
-import { absolutePath, type CommonOptions, describe, listOf } from "./options.ts";
+import { absolutePath, type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 interface AddOptions extends CommonOptions {
   readonly scopes: readonly FolderScope[];
+  readonly worktreeName?: string;
 }
 
 export const trustNotice =
@@ -19,9 +20,10 @@ export function addFolderCommands(program: Command, context: CliContext): void {
   describe(group.command("add"), [
     "postern folder add ~/code --scopes files,coding",
     "postern folder add . --scopes coding,exec",
+    'postern folder add ~/code --scopes files,coding --worktree-name "{repository}-{branch}"',
   ])
     .description(
-      "register a folder, or change a folder's scopes. Once a folder is registered, agents work only in registered folders",
+      "register a folder, or change a folder's settings. Once a folder is registered, agents work only in registered folders",
     )
     .argument("<path>", "path of the folder")
     .requiredOption(
@@ -29,13 +31,18 @@ export function addFolderCommands(program: Command, context: CliContext): void {
       `comma-separated: ${folderScopeSchema.options.join(", ")}`,
       listOf(folderScopeSchema),
     )
+    .option(
+      "--worktree-name <template>",
+      "the directory name of new worktrees, with {branch} and {repository} (default: {branch})",
+      oneOf(worktreeNameSchema),
+    )
     .addHelpText(
       "after",
       "\nScopes:\n  files   show diffs and complete paths\n  coding  start agents; agent hooks in the folder run\n  exec    let agents act without asking (--permission-mode all)",
     )
     .action(async (path: string, options: AddOptions) => {
       const folder = await withStores(context, (stores) =>
-        stores.folders.add(absolutePath(path, context.cwd), options.scopes),
+        stores.folders.add(absolutePath(path, context.cwd), options.scopes, options),
       );
       if (folder.scopes.includes("coding")) context.stderr(trustNotice);
       const line = `Registered ${plainLine(folder.path)} for ${folder.scopes.join(", ")}.`;
@@ -50,8 +57,8 @@ export function addFolderCommands(program: Command, context: CliContext): void {
       if (folders.length === 0) return context.stderr("No folders registered, so agents can work in any folder.\n");
       return context.stdout(
         `${table(
-          ["PATH", "SCOPES"],
-          folders.map((folder) => [folder.path, folder.scopes.join(",")]),
+          ["PATH", "SCOPES", "WORKTREE NAME"],
+          folders.map((folder) => [folder.path, folder.scopes.join(","), folder.worktreeName]),
         )}\n`,
       );
     });

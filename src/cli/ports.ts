@@ -37,7 +37,11 @@ export interface RunningGateway {
 /** The store, opened by this process, with or without a running gateway. */
 export interface CliStores {
   readonly folders: {
-    add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+    add(
+      path: string,
+      scopes: readonly FolderScope[],
+      options?: { readonly worktreeName?: string | undefined },
+    ): Promise<Folder>;
     list(): Promise<readonly Folder[]>;
     remove(path: string): Promise<Folder>;
   };

@@ -40,6 +40,20 @@ describeOnBothStores("folders", (openStore) => {
     await expect(folders.remove(at("link"))).rejects.toMatchObject({ code: "folder_not_found" });
   });
 
+  test("have a template for the names of worktrees, which stays when only the scopes change; the innermost applies", async () => {
+    const { folders, at } = await setUp(openStore);
+    expect(await folders.worktreeNameFor(at("repos/app"))).toBe("{branch}");
+    const worktreeName = "{repository}-{branch}";
+    expect(await folders.add(at("repos"), ["coding"], { worktreeName })).toMatchObject({ worktreeName });
+    expect(await folders.add(at("repos"), ["files"])).toMatchObject({ scopes: ["files"], worktreeName });
+    await symlink(at("repos/app"), at("link"));
+    expect(await folders.worktreeNameFor(at("link"))).toBe(worktreeName);
+    expect(await folders.worktreeNameFor(at("other"))).toBe("{branch}");
+    expect(await folders.add(at("repos/app"), ["coding"])).toMatchObject({ worktreeName: "{branch}" });
+    expect(await folders.worktreeNameFor(at("repos/app/src"))).toBe("{branch}");
+    expect(await folders.worktreeNameFor(at("repos/app-two"))).toBe(worktreeName);
+  });
+
   test("can be removed when they are gone from the disk", async () => {
     const { folders, at } = await setUp(openStore);
     await folders.add(at("other"), ["files"]);

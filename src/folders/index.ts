@@ -5,7 +5,7 @@ import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import type { Tables } from "../storage/schema.ts";
-import { type Folder, type FolderScope, folderScopeSchema, folderScopes } from "../wire/access.ts";
+import { defaultWorktreeName, type Folder, type FolderScope, folderScopeSchema, folderScopes } from "../wire/access.ts";
 import type { CompletedPaths } from "../wire/changes.ts";
 import { type CompleteRule, completePath } from "./complete-path.ts";
 import { holds, innermost, isAllowed, type Rule, resolvePath } from "./real-path.ts";
@@ -30,10 +30,14 @@ export interface AllowedDir {
 /** The registered folders and the folder rule. Read from the store at every call, so that a change takes effect immediately. */
 export interface Folders {
   /**
-   * Registers an existing directory by its real path, or changes its scopes.
+   * Registers an existing directory by its real path, or changes its settings. Without `worktreeName`, that stays as it is.
    * @throws PosternError `invalid_request` | `dir_not_found` | `dir_not_allowed` (it is, contains or is in Postern's own folder)
    */
-  add(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+  add(
+    path: string,
+    scopes: readonly FolderScope[],
+    options?: { readonly worktreeName?: string | undefined },
+  ): Promise<Folder>;
   list(): Promise<readonly Folder[]>;
   /** By its path as listed, or another path to it. @throws PosternError `invalid_request` | `folder_not_found` */
   remove(path: string): Promise<Folder>;
@@ -46,6 +50,8 @@ export interface Folders {
   resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
   /** Whether sessions of this directory, which may be gone, are visible. Never throws because of `dir`. */
   isVisible(dir: string, rule: Rule): Promise<boolean>;
+  /** The template for the directory names of a directory's worktrees, from the innermost folder that holds it. */
+  worktreeNameFor(dir: string): Promise<string>;
   /** Completes a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
   complete(path: string, rule: CompleteRule): Promise<CompletedPaths>;
   /** The visible ones of many directories, by the current rule. */
@@ -72,7 +78,7 @@ export function createFolders(deps: {
   }
 
   return {
-    async add(path, scopes) {
+    async add(path, scopes, { worktreeName } = {}) {
       const given = checkPath(path);
       const wanted = folderScopes.filter((scope) => scopes.includes(scope));
       if (wanted.length === 0) {
@@ -81,7 +87,7 @@ export function createFolders(deps: {
       const resolved = await resolvePath(given);
       await refuseHome(resolved.path, given);
       if (!resolved.exists || !(await isDirectory(resolved.path))) throw notFound(given);
-      return store.put(resolved.path, wanted);
+      return store.put(resolved.path, { scopes: wanted, worktreeName });
     },
 
     list: () => store.list(),
@@ -109,6 +115,11 @@ export function createFolders(deps: {
       const registered = innermost(folders, resolved.path);
       const trusted = registered === null ? (rule.ownRequest ?? true) : registered.scopes.includes("coding");
       return { dir: resolved.path, trusted };
+    },
+
+    async worktreeNameFor(dir) {
+      const [{ path }, folders] = await Promise.all([resolvePath(dir), store.list()]);
+      return innermost(folders, path)?.worktreeName ?? defaultWorktreeName;
     },
 
     complete: async (path, rule) => completePath(path, { folders: await store.list(), home: deps.home }, rule),
@@ -161,12 +172,17 @@ async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
+interface FolderSettings {
+  readonly scopes: readonly FolderScope[];
+  readonly worktreeName: string | undefined;
+}
+
 /** SQL for registered folders. */
 interface FolderStore {
   /** In the order of their paths. */
   list(): Promise<readonly Folder[]>;
-  /** Updates the scopes of an existing folder. */
-  put(path: string, scopes: readonly FolderScope[]): Promise<Folder>;
+  /** Updates an existing folder; its worktree name stays without a new one. */
+  put(path: string, settings: FolderSettings): Promise<Folder>;
   /** @returns null if there was none */
   remove(path: string): Promise<Folder | null>;
 }
@@ -180,12 +196,12 @@ function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly clock: 
       const rows = await db.selectFrom("folders").selectAll().execute();
       return rows.map(toFolder).toSorted((a, b) => (a.path < b.path ? -1 : 1));
     },
-    async put(path, scopes) {
-      const row = { path, scopes: JSON.stringify(scopes), created_at: clock.now() };
+    async put(path, { scopes, worktreeName }) {
+      const settings = { scopes: JSON.stringify(scopes), worktree_name: worktreeName };
       const stored = await db
         .insertInto("folders")
-        .values(row)
-        .onConflict((conflict) => conflict.column("path").doUpdateSet({ scopes: row.scopes }))
+        .values({ path, created_at: clock.now(), ...settings })
+        .onConflict((conflict) => conflict.column("path").doUpdateSet(settings))
         .returningAll()
         .executeTakeFirstOrThrow();
       return toFolder(stored);
@@ -201,6 +217,7 @@ function toFolder(row: Selectable<Tables["folders"]>): Folder {
   return {
     path: row.path,
     scopes: storedScopesSchema.parse(JSON.parse(row.scopes)),
+    worktreeName: row.worktree_name,
     createdAt: isoTime(row.created_at),
   };
 }

@@ -27,8 +27,8 @@ export function isAllowed(folders: readonly RegisteredFolder[], dir: string, rul
 }
 
 /** The registered folder nearest to `dir`. */
-export function innermost(folders: readonly RegisteredFolder[], dir: string): RegisteredFolder | null {
-  let found: RegisteredFolder | null = null;
+export function innermost<T extends RegisteredFolder>(folders: readonly T[], dir: string): T | null {
+  let found: T | null = null;
   for (const folder of folders) {
     if (holds(folder.path, dir) && (found === null || folder.path.length > found.path.length)) found = folder;
   }

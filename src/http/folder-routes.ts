@@ -40,13 +40,13 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
       schema: {
         operationId: "addFolder",
         tags,
-        summary: "Registers a folder, or changes the scopes of a registered one.",
+        summary: "Registers a folder, or changes the settings of a registered one.",
         description: "The scope `coding` marks it as trusted: agents start without a trust prompt, and its hooks run.",
         body: addFolderInputSchema,
         response: { 201: folderSchema },
       },
       handler: async (request, reply) =>
-        reply.code(201).send(await folders.add(request.body.path, request.body.scopes)),
+        reply.code(201).send(await folders.add(request.body.path, request.body.scopes, request.body)),
     });
 
     app.route({

@@ -13,6 +13,7 @@ import { forgottenMigration } from "./migrations/0008-forgotten.ts";
 import { tombstonesMigration } from "./migrations/0009-tombstones.ts";
 import { chatMigration } from "./migrations/0010-chat.ts";
 import { deletionsMigration } from "./migrations/0011-deletions.ts";
+import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -28,6 +29,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0009-tombstones": tombstonesMigration,
   "0010-chat": chatMigration,
   "0011-deletions": deletionsMigration,
+  "0012-worktree-names": worktreeNamesMigration,
 };
 
 /** The name of every migration of this version. */

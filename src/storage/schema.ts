@@ -109,7 +109,13 @@ export interface Tables {
     last_used_at: number;
     expires_at: number;
   };
-  folders: { path: string; scopes: string; created_at: number };
+  folders: {
+    path: string;
+    scopes: string;
+    created_at: number;
+    /** The template for the directory names of worktrees. */
+    worktree_name: Generated<string>;
+  };
   configured_agents: { name: string; binary: string | null; is_default: number; configured_at: number };
   sessions: {
     session_id: string;

@@ -30,7 +30,12 @@ export const worktreeNameSchema = z
 export const defaultWorktreeName = "{branch}";
 
 export const folderSchema = z
-  .object({ path: z.string(), scopes: z.array(folderScopeSchema), createdAt: z.string() })
+  .object({
+    path: z.string(),
+    scopes: z.array(folderScopeSchema),
+    worktreeName: z.string().describe("Template for the directory names of worktrees of repositories in it."),
+    createdAt: z.string(),
+  })
   .meta({ id: "Folder" });
 
 export const tokenSchema = z
@@ -50,6 +55,11 @@ export const addFolderInputSchema = z
   .strictObject({
     path: z.string().min(1).max(4096).describe("Absolute path of an existing directory."),
     scopes: z.array(folderScopeSchema).min(1),
+    worktreeName: worktreeNameSchema
+      .optional()
+      .describe(
+        "Template for the directory names of worktrees, with `{branch}` and `{repository}`. If omitted, it stays as it is.",
+      ),
   })
   .meta({ id: "AddFolderInput" });
 

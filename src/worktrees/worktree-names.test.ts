@@ -63,6 +63,15 @@ test.for(["", "work", "../{branch}", "a/{branch}", "{branch}\n", "{brunch}", ".{
   (template) => expect(worktreeNameSchema.safeParse(template).success).toBe(false),
 );
 
+test("the template of the repository's folder names the directory", async () => {
+  const world = await createWorktreeWorld();
+  const asked: string[] = [];
+  const worktrees = world.again({ worktreeNameFor: async (dir) => `${asked.push(dir)} {repository} {branch}` });
+  const wanted = { sessionId: "one", dir: join(world.repository, "src"), baseBranch: "main", branch: "fix/it" };
+  expect(await worktrees.make(wanted, async () => true)).toBe(join(world.root, "1 project fix-it", "src"));
+  expect(asked).toEqual([world.repository]);
+});
+
 describe("where the directory of the branch's name is taken", () => {
   test("by another repository's worktree, the repository's name comes first", async () => {
     const world = await createWorktreeWorld();

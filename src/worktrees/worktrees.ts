@@ -8,7 +8,6 @@ import { createKeyedLock } from "../core/single-flight.ts";
 import { GitError } from "../platform/git-command.ts";
 import { endGroup } from "../platform/processes.ts";
 import type { Tables } from "../storage/schema.ts";
-import { defaultWorktreeName } from "../wire/access.ts";
 import { type ClosedWorktree, closeWorktree } from "./close-worktree.ts";
 import { createGitWorkshop } from "./git-workshop.ts";
 import { countedDirs, makeWorktree, requireRepository, undoCreation } from "./make-worktree.ts";
@@ -77,8 +76,8 @@ export interface WorktreesOptions {
   readonly home: string;
   /** The search path for git. */
   readonly pathVariable: string;
-  /** The template for the directory names of a repository's worktrees, a real path; `{branch}` without this. */
-  readonly worktreeNameFor?: (repository: string) => Promise<string>;
+  /** The template for the directory names of a repository's worktrees. */
+  readonly worktreeNameFor: WorktreeDeps["worktreeNameFor"];
   /** For tests: called after each step. */
   readonly onStep?: (step: WorktreeStep) => Promise<void>;
 }
@@ -95,7 +94,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
     clock,
     log,
     scratchFolder,
-    worktreeNameFor: options.worktreeNameFor ?? (() => Promise.resolve(defaultWorktreeName)),
+    worktreeNameFor: options.worktreeNameFor,
     onStep: options.onStep ?? (() => Promise.resolve()),
   };
 

@@ -210,6 +210,9 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0012-worktree-names": [
+    ["folders", { path: "/code/b", scopes: '["coding"]', created_at: at, worktree_name: "{repository}-{branch}" }],
+  ],
   "0011-deletions": [
     [
       "log_deletions",

@@ -7,7 +7,15 @@ import { createWorktrees } from "../../src/worktrees/worktrees.ts";
 const [task = "", storePath = "", home = "", sessionId = "", dir = "", branch = ""] = process.argv.slice(2);
 const { db } = await openDatabase({ url: null, path: storePath, log: silentLog });
 const pathVariable = process.env["PATH"] ?? "";
-const worktrees = createWorktrees({ db, clock: systemClock, log: silentLog, nodeId: "local", home, pathVariable });
+const worktrees = createWorktrees({
+  db,
+  clock: systemClock,
+  log: silentLog,
+  nodeId: "local",
+  home,
+  pathVariable,
+  worktreeNameFor: async () => "{branch}",
+});
 process.stdout.write("begun\n");
 if (task === "make") await worktrees.make({ sessionId, dir, baseBranch: "main", branch }, async () => true);
 else await worktrees.close(sessionId, { discard: false });

@@ -66,6 +66,7 @@ export async function createWorktreeWorld(name = "project"): Promise<WorktreeWor
       nodeId: "local",
       home,
       pathVariable: process.env["PATH"] ?? "",
+      worktreeNameFor: async () => "{branch}",
       ...options,
     });
   const worktrees = again();

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { z } from "zod";
-import { type FolderScope, folderSchema } from "../../src/wire/access.ts";
+import { type Folder, type FolderScope, folderSchema } from "../../src/wire/access.ts";
 import { branchesSchema, completedPathsSchema, sessionDirsSchema } from "../../src/wire/changes.ts";
 import { acting, reading } from "./client.ts";
 import { queryKeys, useChange, useRead } from "./query.ts";
@@ -14,10 +14,12 @@ export function useFolders({ enabled = true } = {}) {
   });
 }
 
-/** Registers a folder, or changes its scopes. */
+/** Registers a folder, or changes its settings. */
 export function useAddFolder() {
-  return useChange(queryKeys.folders, (folder: { readonly path: string; readonly scopes: readonly FolderScope[] }) =>
-    acting.addFolder(folder, { output: folderSchema }),
+  return useChange(
+    queryKeys.folders,
+    (folder: Readonly<Omit<Folder, "createdAt" | "scopes">> & { readonly scopes: readonly FolderScope[] }) =>
+      acting.addFolder(folder, { output: folderSchema }),
   );
 }
 

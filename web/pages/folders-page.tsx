@@ -1,13 +1,13 @@
 import { FolderOpen } from "lucide-react";
 import { useState } from "react";
 import { PosternClientError } from "../../src/client/index.ts";
-import type { Folder, FolderScope } from "../../src/wire/access.ts";
+import { defaultWorktreeName, type Folder, type FolderScope } from "../../src/wire/access.ts";
 import { fieldError, messageOf } from "../api/api-error.ts";
 import { useAddFolder, useFolders, useRemoveFolder } from "../api/folders.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { ConfirmDialog, FormDialog } from "../ui/dialog.tsx";
-import { CheckFields } from "../ui/field.tsx";
+import { CheckFields, TextField } from "../ui/field.tsx";
 import { Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
@@ -60,7 +60,7 @@ export function FoldersPage() {
                 </div>
               </div>
               <div className="flex gap-1.5">
-                <Button onClick={() => setEditing(folder)}>Scopes…</Button>
+                <Button onClick={() => setEditing(folder)}>Edit…</Button>
                 <Button variant="ghost" onClick={() => setRemoving(folder)}>
                   Remove…
                 </Button>
@@ -83,18 +83,22 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
   const add = useAddFolder();
   const [path, setPath] = useState(folder?.path ?? "");
   const [scopes, setScopes] = useState<readonly FolderScope[]>(folder?.scopes ?? ["coding", "files"]);
+  const [worktreeName, setWorktreeName] = useState(folder?.worktreeName ?? defaultWorktreeName);
   const aboutPath =
     add.error instanceof PosternClientError && add.error.code === "dir_not_found" ? messageOf(add.error) : undefined;
   const pathError = fieldError(add.error, "path") ?? aboutPath;
+  const nameError = fieldError(add.error, "worktreeName");
   return (
     <FormDialog
       onClose={onClose}
-      onSubmit={() => add.mutate({ path: path.trim(), scopes }, { onSuccess: onClose })}
-      title={folder === null ? "Add folder" : "Folder scopes"}
+      onSubmit={() =>
+        add.mutate({ path: path.trim(), scopes, worktreeName: worktreeName.trim() }, { onSuccess: onClose })
+      }
+      title={folder === null ? "Add folder" : "Edit folder"}
       submit={folder === null ? "Register" : "Save"}
       busy={add.isPending}
-      disabled={path.trim() === "" || scopes.length === 0}
-      error={pathError === undefined ? add.error : null}
+      disabled={path.trim() === "" || scopes.length === 0 || worktreeName.trim() === ""}
+      error={pathError === undefined && nameError === undefined ? add.error : null}
     >
       {folder === null ? (
         <PathField label="Folder" required value={path} onChange={setPath} error={pathError} />
@@ -102,6 +106,16 @@ function FolderDialog({ folder, onClose }: { readonly folder: Folder | null; rea
         <p className="font-mono text-xs">{folder.path}</p>
       )}
       <CheckFields legend="Scopes" options={scopeOptions} chosen={scopes} onChange={setScopes} />
+      <TextField
+        label="Directory name of new worktrees"
+        required
+        className="mt-4"
+        spellCheck={false}
+        value={worktreeName}
+        error={nameError}
+        hint="Next to the repository. {branch} and {repository} are replaced."
+        onChange={(event) => setWorktreeName(event.target.value)}
+      />
     </FormDialog>
   );
 }
