@@ -84,7 +84,7 @@ export function NewSessionPage() {
     permissionMode: given.permissionMode ?? "ask",
     worktree: given.worktree === true && branches?.repository != null,
     baseBranch: given.baseBranch ?? branches?.current ?? branches?.branches[0] ?? "",
-    branch: given.branch ?? branches?.suggested ?? "",
+    branch: given.branch ?? "",
     prompt: given.prompt ?? "",
   };
   const change = (changes: Partial<NewSession>): void => {
@@ -210,8 +210,9 @@ export function NewSessionPage() {
           {form.worktree && (
             <div className="grid gap-4 sm:grid-cols-2">
               <TextField
-                label="New branch"
-                required
+                label="New branch (optional)"
+                maxLength={250}
+                placeholder={form.prompt.trim() === "" ? "A random name" : "A name from the prompt"}
                 value={form.branch}
                 error={byField.branch}
                 spellCheck={false}

@@ -11,6 +11,7 @@ export interface NewSession {
   readonly permissionMode: PermissionMode;
   readonly worktree: boolean;
   readonly baseBranch: string;
+  /** Empty for a name from the prompt. */
   readonly branch: string;
   readonly prompt: string;
 }
@@ -71,12 +72,17 @@ export async function startSession(form: NewSession, idempotencyKey: string): Pr
     dir: form.dir.trim(),
     ...(form.agent === "" ? {} : { agent: form.agent }),
     ...(form.model.trim() === "" ? {} : { model: form.model.trim() }),
-    ...(form.worktree ? { worktree: true, baseBranch: form.baseBranch, branch: form.branch.trim() } : {}),
+    ...(form.worktree ? { worktree: worktreeOf(form) } : {}),
   };
   if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
   const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
   const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
   return (await acting.codingAsk(input, { output: askOutputSchema })).sessionId;
+}
+
+function worktreeOf(form: NewSession) {
+  const branch = form.branch.trim();
+  return { baseBranch: form.baseBranch, ...(branch === "" ? {} : { branch }) };
 }
 
 /** Starts one session, even on a retry after a lost connection. */
