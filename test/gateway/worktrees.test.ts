@@ -279,21 +279,22 @@ test("a folder's template names the directories of its repositories' new worktre
   const { api, app } = used.gateway;
   const { root } = used.world;
   const other = await anotherRepository("named");
-  const folder = { path: root, scopes: ["coding"] };
+  const owner = await used.gateway.client(["admin"]);
+  const folder = { path: other, scopes: ["coding"] };
   const env = posternEnvironment(used.world.home, used.world.env);
-  const add = ["folder", "add", root, "--scopes", "coding", "--worktree-name"];
+  const add = ["folder", "add", other, "--scopes", "coding", "--worktree-name"];
   expect((await runPostern([...add, "{repository}--{branch}"], { env, cwd: root })).code).toBe(0);
   expect(await runPostern([...add, "../{branch}"], { env, cwd: root })).toMatchObject({ code: 2 });
   const first = await begin("fix/it", { dir: other });
   expect(first.dir).toBe(join(root, "named--fix-it"));
-  expect(await api.post("/api/folders", { ...folder, worktreeName: "wt {branch}" })).toMatchObject({ status: 201 });
-  expect(await api.post("/api/folders", { ...folder, worktreeName: "{branch}/x" })).toMatchObject({ status: 400 });
-  expect(await api.get("/api/folders")).toMatchObject({ body: { folders: [{ worktreeName: "wt {branch}" }] } });
+  expect(await owner.post("/api/folders", { ...folder, worktreeName: "wt {branch}" })).toMatchObject({ status: 201 });
+  expect(await owner.post("/api/folders", { ...folder, worktreeName: "{branch}/x" })).toMatchObject({ status: 400 });
+  expect(await owner.get("/api/folders")).toMatchObject({ body: { folders: [{ worktreeName: "wt {branch}" }] } });
   const second = await begin("fix/more", { dir: other });
   expect(second.dir).toBe(join(root, "wt fix-more"));
   // An existing session keeps its directory.
   await close(first.sessionId);
   expect((await api.ask({ dir: other, sessionId: first.sessionId, prompt: "go on", waitMs })).dir).toBe(first.dir);
   for (const { sessionId } of [first, second]) await close(sessionId);
-  await app.folders.remove(root);
+  await app.folders.remove(other);
 });
