@@ -27,3 +27,21 @@ test("a run that fails rejects, and the next call runs again", async () => {
   await run();
   expect(runs).toBe(2);
 });
+
+test("the further run starts after a run that fails, and every waiting call gets the error", async () => {
+  let runs = 0;
+  const begun = Promise.withResolvers<void>();
+  const mayFail = Promise.withResolvers<void>();
+  const run = oneAtATime(async () => {
+    if (++runs > 1) return;
+    begun.resolve();
+    await mayFail.promise;
+    throw new Error("no");
+  });
+  const first = run();
+  await begun.promise;
+  const second = run();
+  mayFail.resolve();
+  await Promise.all([first, second].map((call) => expect(call).rejects.toThrow("no")));
+  expect(runs).toBe(2);
+});
