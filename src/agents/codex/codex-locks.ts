@@ -1,10 +1,9 @@
-import { readdir, readlink, stat } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isErrno } from "../../core/errors.ts";
 import { isUuid } from "../../core/ids.ts";
-import { processRow } from "../../platform/process-table.ts";
+import { createProcessTableReader, processRow } from "../../platform/process-table.ts";
 import { descendantsOf, isAlive } from "../../platform/processes.ts";
-import { readProc } from "../agent-processes.ts";
 import type { ExternalHolder } from "../template.ts";
 
 /**
@@ -17,7 +16,8 @@ const maxLockingProcesses = 1_000;
 
 /** The session that `pid` or a child writes; null if it holds no lock, or several. */
 export async function heldSession(home: string, pid: number): Promise<string | null> {
-  const pids = [pid, ...descendantsOf(pid).map((row) => row.pid)];
+  const table = await createProcessTableReader(() => false)();
+  const pids = [pid, ...descendantsOf(pid, table).map((row) => row.pid)];
   const held = new Set((await Promise.all(pids.map((one) => locksHeldBy(join(home, locksFolder), one)))).flat());
   const [only] = held;
   return held.size === 1 && only !== undefined ? only : null;
@@ -60,7 +60,7 @@ async function inodeOf(path: string): Promise<bigint | null> {
 
 /** @see proc_locks(5): `1: FLOCK  ADVISORY  WRITE 7791 fe:00:2156279 0 EOF`. */
 async function flocks(): Promise<readonly { readonly pid: number; readonly inode: bigint }[]> {
-  const text = readProc("/proc/locks");
+  const text = await textOf("/proc/locks");
   return text.split("\n").flatMap((line) => {
     const [, pid, inode] = /FLOCK\s+ADVISORY\s+WRITE\s+(\d+)\s+\S+:(\d+)\s/.exec(line) ?? [];
     return pid === undefined || inode === undefined ? [] : [{ pid: Number(pid), inode: BigInt(inode) }];
@@ -76,10 +76,15 @@ async function locksHeldBy(folder: string, pid: number): Promise<readonly string
     const id = /^(.+)\.lock$/.exec(basename(path))?.[1] ?? "";
     if (!isUuid(id) || basename(dirname(path)) !== locksFolder) continue;
     if (!(await sameFile(path, join(folder, `${id}.lock`)))) continue;
-    const info = readProc(`/proc/${pid}/fdinfo/${descriptor}`);
+    const info = await textOf(`/proc/${pid}/fdinfo/${descriptor}`);
     if (/^lock:.*FLOCK/m.test(info)) ids.push(id);
   }
   return ids;
+}
+
+/** Empty for a file that is gone or not readable. */
+async function textOf(path: string): Promise<string> {
+  return readFile(path, "latin1").catch(() => "");
 }
 
 async function sameFile(one: string, other: string): Promise<boolean> {
