@@ -36,9 +36,7 @@ export function activityWords(session: SessionSummary): string {
     case "limited":
       return `⛔ ${agent} is rate limited${resetsAt === null ? "" : ` until ${resetsAt}`}`;
     case "idle":
-      return turnFailure === null
-        ? `✓ ${agent} is done`
-        : `⚠ ${agent} failed to answer: ${plainLine(turnFailure, 300)}`;
+      return turnFailure === null ? `✓ ${agent} is done` : `⚠ ${agent} did not answer: ${plainLine(turnFailure, 300)}`;
     case null:
       return endWords(session);
   }
