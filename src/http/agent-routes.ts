@@ -96,7 +96,7 @@ interface AgentSetupRoutesDeps {
   readonly jobs: Pick<AgentSetupJobs, "logIn" | "install" | "cancel" | "ofAgent">;
 }
 
-type KnownAgent = Omit<AgentSetup, "installCommand" | "errands"> & {
+type KnownAgent = Omit<AgentSetup, "installCommand" | "setupJobs"> & {
   readonly installCommand: readonly string[] | null;
 };
 
@@ -125,7 +125,7 @@ function addSetup({ app }: RouteServer, { known, jobs }: AgentSetupRoutesDeps): 
       agents: (await known()).map(({ installCommand, ...agent }) => ({
         ...agent,
         installCommand: installCommand === null ? null : installCommand.join(" "),
-        errands: jobs.ofAgent(agent.name),
+        setupJobs: jobs.ofAgent(agent.name),
       })),
     }),
   });

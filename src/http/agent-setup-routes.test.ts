@@ -27,7 +27,7 @@ const known = {
 async function setUp() {
   const done: string[] = [];
   const origins: unknown[] = [];
-  const errands: AgentSetupJob[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }];
+  const setupJobs: AgentSetupJob[] = [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }];
   const refuseUnknown = (name: string): void => {
     if (name !== "codex") throw new PosternError("agent_unknown", `There is no agent "${name}".`);
   };
@@ -65,7 +65,7 @@ async function setUp() {
           done.push(`cancel ${name} ${kind}${unlessWatched ? " unless watched" : ""}`);
           origins.push(by);
         },
-        ofAgent: (name) => (name === "codex" ? errands : []),
+        ofAgent: (name) => (name === "codex" ? setupJobs : []),
       },
     }),
   ]);
@@ -102,7 +102,7 @@ test("the owner sees what each agent needs, installs it, logs in with either met
         {
           ...known,
           installCommand: "npm install --global @openai/codex",
-          errands: [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }],
+          setupJobs: [{ kind: "login", sessionId: "login-1", state: "ended", exitCode: 1, ahead: 0 }],
         },
       ],
     },

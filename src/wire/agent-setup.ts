@@ -37,7 +37,7 @@ export const agentSetupSchema = z
             .string()
             .nullable()
             .describe("API key variable set for the gateway, which replaces the login. Null if none is set."),
-          errands: z.array(agentSetupJobSchema),
+          setupJobs: z.array(agentSetupJobSchema),
         })
         .meta({ id: "AgentSetup" }),
     ),

@@ -44,10 +44,12 @@ async function openSetup(page: Page, name: string, title: string): Promise<void>
 /** What runs, as the gateway tells it. */
 async function runningErrands(page: Page): Promise<readonly string[]> {
   const setups = await used.gateway.client(["admin"]);
-  const { body } = await setups.get<{ agents: { errands: { kind: string; state: string }[] }[] }>("/api/agents/setup");
+  const { body } = await setups.get<{ agents: { setupJobs: { kind: string; state: string }[] }[] }>(
+    "/api/agents/setup",
+  );
   expect(page.isClosed()).toBe(false);
-  return body.agents.flatMap(({ errands }) =>
-    errands.filter(({ state }) => state === "running").map(({ kind }) => kind),
+  return body.agents.flatMap(({ setupJobs }) =>
+    setupJobs.filter(({ state }) => state === "running").map(({ kind }) => kind),
   );
 }
 

@@ -27,7 +27,7 @@ export function useAgentSetups({ enabled = true }: { readonly enabled?: boolean 
     queryFn: async ({ signal }) => (await reading.agentSetup({}, { signal, output: agentSetupSchema })).agents,
     enabled,
     refetchInterval: ({ state }) =>
-      state.data?.some(({ errands: jobs }) => jobs.some((job) => job.state !== "ended")) ? runningMs : false,
+      state.data?.some(({ setupJobs: jobs }) => jobs.some((job) => job.state !== "ended")) ? runningMs : false,
   });
 }
 

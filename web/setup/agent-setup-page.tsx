@@ -54,7 +54,7 @@ export function AgentSetupPage() {
 /** Leaving the page cancels its login, unless another tab shows it. A reloaded page finds it again. */
 function useEndedLogin(agent: AgentSetup | undefined): void {
   const leave = useEffectEvent(() => {
-    const runs = agent?.errands.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
+    const runs = agent?.setupJobs.some(({ kind, state }) => kind === "login" && state === "running") ?? false;
     // If the request is lost, the gateway cancels a login that no one watches.
     if (agent !== undefined && runs) leaveSetupJob(agent.name, "login").catch(() => undefined);
   });

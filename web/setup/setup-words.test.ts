@@ -22,7 +22,7 @@ const agent: AgentSetup = {
   installCommand: null,
   loginMethods: ["browser"],
   keyVariable: null,
-  errands: [],
+  setupJobs: [],
 };
 
 const keyVariable = "OPENAI_API_KEY";
@@ -93,11 +93,11 @@ test("a program is done when it is installed and configured", () => {
 test("a running job is shown before ended ones, then the newest", () => {
   const ended = (sessionId: string) => ({ kind: "login", sessionId, state: "ended", exitCode: 1, ahead: 0 }) as const;
   const running = { kind: "login", sessionId: "c", state: "running", exitCode: null, ahead: 0 } as const;
-  expect(setupJobOf({ ...agent, errands: [running, ended("a")] }, "login")).toBe(running);
-  expect(setupJobOf({ ...agent, errands: [ended("a"), ended("b")] }, "login")?.sessionId).toBe("b");
-  expect(setupJobOf({ ...agent, errands: [running] }, "install")).toBeUndefined();
+  expect(setupJobOf({ ...agent, setupJobs: [running, ended("a")] }, "login")).toBe(running);
+  expect(setupJobOf({ ...agent, setupJobs: [ended("a"), ended("b")] }, "login")?.sessionId).toBe("b");
+  expect(setupJobOf({ ...agent, setupJobs: [running] }, "install")).toBeUndefined();
   const waiting = { kind: "install", sessionId: "w", state: "waiting", exitCode: null, ahead: 2 } as const;
-  expect(setupJobOf({ ...agent, errands: [waiting] }, "install")).toBe(waiting);
+  expect(setupJobOf({ ...agent, setupJobs: [waiting] }, "install")).toBe(waiting);
 });
 
 test("a queued installation shows how many are ahead of it", () => {

@@ -43,7 +43,7 @@ export function loginLabel(method: LoginMethod, state: StepState): string {
 }
 
 /** The job that is running or waiting, else the newest that ended. */
-export function setupJobOf({ errands: jobs }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
+export function setupJobOf({ setupJobs: jobs }: AgentSetup, kind: AgentSetupJobKind): AgentSetupJob | undefined {
   const ofKind = jobs.filter((job) => job.kind === kind);
   return ofKind.find(({ state }) => state !== "ended") ?? ofKind.at(-1);
 }
