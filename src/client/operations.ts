@@ -28,6 +28,8 @@ export type AddFolderInput = {
   /** Absolute path of an existing directory. */
   readonly path: string;
   readonly scopes: ReadonlyArray<"files" | "coding" | "exec">;
+  /** Template for the directory names of worktrees, with `{branch}` and `{repository}`. If omitted, it stays as it is. */
+  readonly worktreeName?: string | undefined;
 };
 
 export type AddPasskeyInput = {
@@ -116,7 +118,7 @@ export type AgentSetup = {
   readonly loginMethods: ReadonlyArray<"browser" | "code">;
   /** API key variable set for the gateway, which replaces the login. Null if none is set. */
   readonly keyVariable: string | null;
-  readonly errands: ReadonlyArray<AgentSetupJob>;
+  readonly setupJobs: ReadonlyArray<AgentSetupJob>;
 };
 
 export type AgentSetupJob = {
@@ -544,6 +546,8 @@ export type FactsInput = {
 export type Folder = {
   readonly path: string;
   readonly scopes: ReadonlyArray<"files" | "coding" | "exec">;
+  /** Template for the directory names of worktrees of repositories in it. */
+  readonly worktreeName: string;
   readonly createdAt: string;
 };
 
@@ -1542,7 +1546,7 @@ export interface Operations {
   listFolders<T = {
     readonly folders: ReadonlyArray<Folder>;
   }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
-  /** Registers a folder, or changes the scopes of a registered one. The scope `coding` marks it as trusted: agents start without a trust prompt, and its hooks run. Needs the scope `admin`. */
+  /** Registers a folder, or changes the settings of a registered one. The scope `coding` marks it as trusted: agents start without a trust prompt, and its hooks run. Needs the scope `admin`. */
   addFolder<T = Folder>(input: AddFolderInput, options?: CallOptions<T>): Promise<T>;
   /** Unregisters a folder. The directory itself is kept. Needs the scope `admin`. */
   removeFolder<T = Folder>(input: {
