@@ -122,6 +122,11 @@ test("a call ends at its time limit, which begins after the wait that it asks fo
   expect(performance.now() - startedAt).toBeGreaterThan(120);
 });
 
+test("a call can be without a time limit", async () => {
+  const { client } = await clientOf((response) => setTimeout(() => response.end("{}"), 50), { timeoutMs: Infinity });
+  expect(await client.getMe()).toEqual({});
+});
+
 test("the time limit holds for an answer that stops halfway", async () => {
   const { client } = await clientOf((response) => void response.write("{"), { timeoutMs: 50 });
   expect((await failureOf(client.getMe())).code).toBe("timeout");

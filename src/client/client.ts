@@ -49,6 +49,8 @@ export interface PosternClient extends Operations {
 }
 
 const defaultTimeoutMs = 60_000;
+/** A timer with a longer time ends at once. */
+const maxTimerMs = 2 ** 31 - 1;
 /** More than a response with 1,000 turns needs. A larger one is refused. */
 const maxAnswerLength = 64 * 1024 * 1024;
 
@@ -95,7 +97,7 @@ function createSend(client: ClientOptions): Send {
     const { method, path, body } = requestOf(route, input);
     const timeoutMs = options.timeoutMs ?? waitMsOf(input) + (client.timeoutMs ?? defaultTimeoutMs);
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), timeoutMs);
+    const timer = setTimeout(() => late.abort(), Math.min(timeoutMs, maxTimerMs));
     try {
       const response = await fetcher(`${baseUrl.replace(/\/$/, "")}${path}`, {
         method,
