@@ -152,7 +152,7 @@ export interface TranscriptPlace {
 /** An agent's versions on npm. */
 export interface AgentReleases {
   readonly npmPackage: string;
-  /** The oldest version that passes the contract tests. Older ones are refused. */
+  /** The oldest version from which on the contract tests pass. Older ones are refused. */
   readonly minimum: string;
   /** The newest version that passed the contract tests. Newer ones get a warning. */
   readonly newestTested: string;

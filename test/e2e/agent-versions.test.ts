@@ -122,18 +122,25 @@ async function walk(row: Row, place: { readonly world: World; readonly gateway: 
     expect(asked.activity).toBe("needs_permission");
     expect(await readdir(dir)).not.toContain(makes);
     const [permission] = asked.permissions;
-    if (permission === undefined) await atTerminal(world, pid, ({ press }) => press("\r"));
-    else {
+    if (permission === undefined) {
+      await atTerminal(world, pid, async ({ press, screen }) => {
+        await vi.waitFor(async () => expect(await screen()).toContain("Allow once"), patience);
+        await press("\r");
+      });
+    } else {
       const answer = { sessionId, permissionId: permission.permissionId, decision: "allow" };
       expect(await api.post("/api/coding/coding_answer_permission", answer)).toMatchObject({ status: 200 });
     }
     // `expect.poll` does not work in concurrent tests.
     await vi.waitFor(async () => expect(await readdir(dir)).toContain(makes), patience);
-    await vi.waitFor(async () => expect(await api.read(sessionId)).toMatchObject({ activity: "idle" }), patience);
+    await vi.waitFor(
+      async () => expect(await api.read(sessionId)).toMatchObject({ status: "running", activity: "idle" }),
+      patience,
+    );
   });
   const resumed = await step("resume", async () => {
     await killAndWait(pid);
-    const third = await begin(gateway, { dir, sessionId, prompt: "third words", waitMs });
+    const third = await begin(gateway, { dir, sessionId, prompt: "third words", model, waitMs });
     expect(third).toMatchObject({ started: "resumed", delivered: true, activity: "idle", sessionId });
     const all = await texts(sessionId);
     for (const words of ["first words", "second words", "third words"]) {

@@ -25,7 +25,7 @@ export const geminiCli: AgentTemplate = {
   binaryName: "gemini",
   releases: {
     npmPackage: "@google/gemini-cli",
-    minimum: "0.54.4",
+    minimum: "0.45.2",
     newestTested: "0.61.0",
     updateCommand: "npm install -g @google/gemini-cli@latest",
   },

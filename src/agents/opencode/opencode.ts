@@ -67,7 +67,7 @@ export const openCode: AgentTemplate = {
   binaryName: "opencode",
   releases: {
     npmPackage: "opencode-ai",
-    minimum: "1.18.3",
+    minimum: "1.17.0",
     newestTested: "1.18.33",
     updateCommand: "npm install -g opencode-ai@latest",
   },
