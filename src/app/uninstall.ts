@@ -8,7 +8,7 @@ import { runCommand } from "../platform/run-command.ts";
 import type { ServiceManager } from "../service/index.ts";
 import { endTerminalHost } from "./begin-start.ts";
 import type { Config } from "./config.ts";
-import { findGateway, stopGateway } from "./gateway-process.ts";
+import { findGateway, lookAtMachine, stopGateway } from "./gateway-process.ts";
 
 type Service = Pick<ServiceManager, "path" | "status" | "stop" | "uninstall">;
 
@@ -99,10 +99,13 @@ async function cachePart(folder: string): Promise<InstalledPart | null> {
 async function statePart(config: Config): Promise<InstalledPart | null> {
   const { home, runDir, databaseUrl } = config;
   if (!(await exists(home))) return null;
+  const { terminalHost } = await lookAtMachine(config);
+  const live = terminalHost !== null && "liveTerminals" in terminalHost ? terminalHost.liveTerminals : 0;
+  const agents = live === 0 ? "" : live === 1 ? " and its running agent" : ` and its ${live} running agents`;
   const database = databaseUrl === null ? "" : "; the PostgreSQL database stays";
   return {
     name: "state",
-    what: `the state folder (${home}: accounts, tokens, memory, recordings and settings${database}) and the agents that run`,
+    what: `the state folder (${home}: accounts, tokens, memory, recordings and settings${database})${agents}`,
     async remove() {
       if (!(await endTerminalHost(config))) {
         throw new PosternError(

@@ -53,6 +53,7 @@ test("uninstall removes what Postern made, and never a worktree or another's fil
   const PATH = `${binDir}:/usr/bin:/bin`;
   const dry = await postern(["uninstall", "--dry-run"], { PATH });
   expect(dry.code).toBe(0);
+  expect(dry.stdout).toContain("settings) and its running agent. To delete it: postern uninstall --purge\n");
   for (const what of [`pid ${gateway.pid}`, link, cache, join(binDir, "postern"), worktree.path, world.home]) {
     expect(dry.stdout).toContain(what);
   }

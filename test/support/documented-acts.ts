@@ -48,6 +48,9 @@ export const acts: readonly Act[] = [
     notHere: fromElsewhere,
   },
   { command: /\| qrencode\b/, notHere: fromElsewhere },
+  { command: /postern completion /, notHere: "completion-command.test.ts runs each script in its own shell" },
+  { command: /^postern stop\b/, notHere: "the next commands need the gateway; status-and-stop.test.ts runs it" },
+  { command: /postern uninstall(?! --dry-run)/, notHere: "it removes this home; uninstall.test.ts runs it" },
   { command: /^cp container\//, given: copyOfRepository },
   { command: /--binary \/opt\/codex/, notHere: "no Codex is in /opt" },
 

@@ -1,13 +1,15 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import { backUp, openCommandStores, restore } from "../../src/app/command-stores.ts";
 import { type Config, loadConfig } from "../../src/app/config.ts";
 import { diagnose } from "../../src/app/diagnose.ts";
 import { gatewaySocketPath } from "../../src/app/environment.ts";
+import { lookAtMachine } from "../../src/app/gateway-process.ts";
 import { createService } from "../../src/app/service.ts";
+import { findInstalledParts } from "../../src/app/uninstall.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { sendSignal } from "../../src/platform/processes.ts";
 import { startPty } from "../../src/terminal-host/pty.ts";
@@ -22,6 +24,7 @@ import { makeTestFolder } from "./test-folder.ts";
 import { startTypedCommands } from "./typed-commands.ts";
 
 const run = promisify(execFile);
+const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 /** Of the gateway, as the documentation says it. */
 export const address = "http://localhost:7177";
 const patience = { timeout: 45_000, interval: 50 };
@@ -66,6 +69,9 @@ export async function makeDocumentedHome(): Promise<DocumentedHome> {
     openStores: () => openCommandStores(config()),
     diagnose: (options: { readonly smoke: boolean }) => diagnose(config(), options),
     service: async () => createService(join(tools, "postern"), config()),
+    machine: () => lookAtMachine(config()),
+    installedParts: () =>
+      findInstalledParts(config(), { service: createService(join(tools, "postern"), config()), program: ownBin }),
     backUp: (options: Parameters<typeof backUp>[0]) => backUp(options, config()),
     restore: (options: Parameters<typeof restore>[0]) => restore(options, { POSTERN_HOME: join(home, ".postern") }),
     token: async () => null,
