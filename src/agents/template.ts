@@ -128,6 +128,8 @@ export interface ObservedState {
   readonly since: number | null;
   /** Whether a hook reports the same, with more detail. */
   readonly hooked: boolean;
+  /** Whether a command runs in the background; missing if the agent does not report that. */
+  readonly inBackground?: boolean;
 }
 
 /** A live process that runs a session, according to the agent's files. */
@@ -201,6 +203,8 @@ export interface AgentTemplate {
   readonly paste: PasteHabits;
   /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;
+  /** What ends the agent when typed into its empty composer, each after a pause. Missing if it has to be ended by signals. */
+  readonly exitKeys?: readonly [string, ...string[]];
 
   /** Pre-empts dialogs, with as few changes on disk as possible, and returns argv and environment. */
   plan(request: LaunchRequest): Promise<LaunchPlan>;

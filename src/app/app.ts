@@ -136,6 +136,7 @@ async function start(
     hookCommand: hookCommand(),
     hookSocketPath: join(config.runDir, "hooks.sock"),
     permissionAnswerMs: config.permissionAnswerMs,
+    idleTimeoutMs: config.idleTimeout,
     maxSessions: config.maxSessions,
     privatePrompts: config.privatePrompts,
     // A token limited to folders does not act as the owner. With POSTERN_AUTH=none every caller does.

@@ -17,7 +17,9 @@ import {
   createClose,
   createCloseAll,
   createDirs,
+  createIdleRetirement,
   createInterrupt,
+  createKeep,
   createList,
   createLiveSessions,
   createLocator,
@@ -58,6 +60,8 @@ import type {
   CloseOutput,
   InterruptInput,
   InterruptOutput,
+  KeepInput,
+  KeepOutput,
   ListAgentsOutput,
   ReadInput,
   ReadOutput,
@@ -86,6 +90,7 @@ export interface Coding {
   closeAll(caller: Caller): Promise<CloseAllOutput>;
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
+  keep(input: KeepInput, caller: Caller): Promise<KeepOutput>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
   /** The live terminal of a session, until the viewer leaves. Failures close the link. */
@@ -148,6 +153,8 @@ export interface CodingDeps {
   readonly hookSocketPath: string;
   /** How long they wait; then the agent shows its dialog. */
   readonly permissionAnswerMs: number;
+  /** How long an agent can be idle before it is ended; null keeps all agents running. */
+  readonly idleTimeoutMs: number | null;
   readonly maxSessions: number;
   readonly privatePrompts: boolean;
   /** Where events of sessions go. */
@@ -247,6 +254,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
   await queue.prune();
+  const retirement = createIdleRetirement({ ...deps, live, locator });
   return {
     ask: createAsk(asking),
     read: createRead({ locator, transcripts, clock }),
@@ -256,6 +264,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     closeAll: createCloseAll(closing, close),
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
+    keep: createKeep({ locator, store }),
     spawn,
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
@@ -276,6 +285,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     startIndexing: () => catalog.start(),
     async stop() {
       views.close();
+      retirement.close();
       await catalog.close();
       await setupJobs.close();
       await live.close();

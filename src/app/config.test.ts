@@ -59,3 +59,23 @@ test("the variable allows it as the flag does", async () => {
   expect(() => refuseReadableNetwork(loadConfig(env))).toThrow(/0\.0\.0\.0.*--base-url https.*--insecure-http/);
   refuseReadableNetwork(loadConfig({ ...env, POSTERN_INSECURE_HTTP: "1" }));
 });
+
+test.each<[string, number | null]>([
+  ["12h", 12 * 3_600_000],
+  ["90m", 90 * 60_000],
+  ["2d", 2 * 86_400_000],
+  ["45s", 45_000],
+  ["0", null],
+  ["off", null],
+])("an idle time-out of %s is %s ms", async (text, idleTimeout) => {
+  const env = { POSTERN_HOME: await makeTempFolder(), POSTERN_IDLE_TIMEOUT: text };
+  expect(loadConfig(env).idleTimeout).toBe(idleTimeout);
+});
+
+test("the idle time-out is 12 hours by default, can be 0 in the file, and is refused without a unit", async () => {
+  const home = await makeTempFolder();
+  expect(loadConfig({ POSTERN_HOME: home }).idleTimeout).toBe(12 * 3_600_000);
+  expect(() => loadConfig({ POSTERN_HOME: home, POSTERN_IDLE_TIMEOUT: "12" })).toThrow(/"idleTimeout".*such as 12h/);
+  await writeFile(join(home, "config.json"), '{ "idleTimeout": 0 }');
+  expect(loadConfig({ POSTERN_HOME: home }).idleTimeout).toBe(null);
+});

@@ -11,6 +11,19 @@ const modelAddressSchema = z
   .url({ protocol: /^https?$/ })
   .refine((address) => /^[^?#@]*$/.test(address), "Use an address without credentials or query.");
 
+const unitMs = { s: 1_000, m: minuteMs, h: 60 * minuteMs, d: 24 * 60 * minuteMs } as const;
+
+/** `12h`, in milliseconds; null for `0` and `off`. */
+const idleTimeoutSchema = z
+  .union([
+    z.literal([0, "0", "off"]),
+    z.string().regex(/^[1-9]\d{0,5}[smhd]$/, "Use a number with s, m, h or d, such as 12h, or off."),
+  ])
+  .transform((text) => {
+    const [, number, unit] = /^(\d+)([smhd])$/.exec(String(text)) ?? [];
+    return unit === "s" || unit === "m" || unit === "h" || unit === "d" ? Number(number) * unitMs[unit] : null;
+  });
+
 const extractorModel = {
   model: z.string().min(1).max(100).describe("The provider's name of the model."),
   apiKeyVariable: z
@@ -55,6 +68,11 @@ export const configFileSchema = z.strictObject({
     .max(24 * 60 * minuteMs)
     .default(60 * minuteMs)
     .describe("How long permission requests can be answered outside the agent's terminal. 0: never."),
+  idleTimeout: idleTimeoutSchema
+    .prefault("12h")
+    .describe(
+      "How long an agent can be idle (no turn, viewer, queued prompt or background task) before it is ended, such as `12h` or `90m`. Its session can be resumed. `0` or `off`: never.",
+    ),
   privatePrompts: z
     .stringbool()
     .or(z.boolean())
@@ -194,6 +212,7 @@ export const settingSources = {
   bodyLimitBytes: { variable: "POSTERN_BODY_LIMIT_BYTES", form: "number" },
   maxSessions: { variable: "POSTERN_MAX_SESSIONS", form: "number" },
   permissionAnswerMs: { variable: "POSTERN_PERMISSION_ANSWER_MS", form: "number" },
+  idleTimeout: { variable: "POSTERN_IDLE_TIMEOUT", form: "text" },
   privatePrompts: { variable: "POSTERN_PRIVATE_PROMPTS", form: "text" },
   trustedProxies: { variable: "POSTERN_TRUSTED_PROXIES", form: "list" },
   allowPrivateAddresses: { variable: "POSTERN_ALLOW_PRIVATE_ADDRESSES", form: "list" },

@@ -10,6 +10,8 @@ import {
   emptyInputSchema,
   interruptInputSchema,
   interruptOutputSchema,
+  keepInputSchema,
+  keepOutputSchema,
   listAgentsOutputSchema,
   readInputSchema,
   readOutputSchema,
@@ -137,6 +139,19 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
       effects: setsInMotion,
       quotesTranscripts: true,
       run: (input, caller) => coding.answerPermission(input, caller),
+    }),
+    tool({
+      name: "coding_keep_session",
+      title: "Keep an agent running",
+      description:
+        "Sets whether a session's agent keeps running however long it is idle. Otherwise the gateway ends an agent that was idle for " +
+        "its idleTimeout (12 hours by default); the session can be resumed with the same conversation.",
+      input: keepInputSchema,
+      output: keepOutputSchema,
+      scope: "coding:write",
+      effects: { ...reads, readOnly: false },
+      quotesTranscripts: true,
+      run: (input, caller) => coding.keep(input, caller),
     }),
     tool({
       name: "coding_list_agents",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { PendingPermission, ReadOutput, SessionSummary } from "../wire/coding.ts";
+import { idleEndWords } from "../wire/idle-words.ts";
 import { type Button, type MessageBody, messageBodySchema } from "./channel.ts";
 import { bold, inStyle, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
@@ -42,7 +43,8 @@ export function activityWords(session: SessionSummary): string {
   }
 }
 
-function endWords({ agent, status, exitCode, signal, closedAt }: SessionSummary): string {
+function endWords({ agent, status, exitCode, signal, closedAt, endedAfterIdleMs }: SessionSummary): string {
+  if (endedAfterIdleMs !== null) return `■ ${agent} ${idleEndWords(endedAfterIdleMs)}. Send a message to resume it.`;
   if (closedAt !== null) return `■ ${agent} was closed`;
   const how = signal ?? (exitCode === null ? null : `exit code ${exitCode}`);
   return `■ ${agent} ${status === "failed" ? "failed" : "ended"}${how === null ? "" : ` (${how})`}`;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type SessionEvent, sessionEventSchema } from "../wire/events.ts";
+import { idleEndWords } from "../wire/idle-words.ts";
 import { connect } from "./context.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
@@ -71,6 +72,7 @@ function summaryOf(event: SessionEvent): string {
     case "session.permission_asked":
       return `requests ${event.tool} (${event.permission} ${event.permissionId})`;
     case "session.exited":
+      if (event.endedAfterIdleMs !== null) return idleEndWords(event.endedAfterIdleMs);
       return `exited, code ${event.exitCode ?? "unknown"}${event.signal === null ? "" : `, ${event.signal}`}`;
     case "session.closed":
       return "closed";

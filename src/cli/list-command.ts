@@ -13,6 +13,7 @@ import { connect } from "./context.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
 import { ageText, cutEnd, cutStart, plainLine, printableJson, table, widthOf } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { endWords } from "./turn-text.ts";
 
 interface ListOptions extends CommonOptions {
   readonly agent?: string;
@@ -105,8 +106,9 @@ function widthsWithin(
   return { title: room - shownDir, dir: shownDir };
 }
 
-function state({ status, activity, owner }: Session): string {
-  const words = (activity ?? status).replaceAll("_", " ");
+function state(session: Session): string {
+  const { activity, owner } = session;
+  const words = activity?.replaceAll("_", " ") ?? endWords(session);
   return owner === "external" ? `${words} (elsewhere)` : words;
 }
 

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { runCommand } from "../../test/support/run-cli.ts";
-import { problem } from "../../test/support/scripted-gateway.ts";
+import { problem, sessionSummary, startScriptedGateway } from "../../test/support/scripted-gateway.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 
 async function* typed(text: string): AsyncGenerator<Uint8Array> {
@@ -57,4 +57,29 @@ test("forgetting a session does not ask with --yes, and fails without a terminal
   expect(await forget([], {})).toMatchObject({ code: 2, requests: [], stderr: expect.stringContaining("--yes") });
   const busy = await forget(["--yes"], { busy: true });
   expect(busy).toMatchObject({ code: 1, stderr: expect.stringContaining("session_busy") });
+});
+
+const keepTool = "coding_keep_session";
+
+async function keep(argv: readonly string[], session: Parameters<typeof sessionSummary>[0]) {
+  const gateway = await startScriptedGateway({ [keepTool]: [{ body: sessionSummary({ sessionId: "0b0c", ...session }) }] });
+  onTestFinished(() => gateway.close());
+  const ports = { socketPath: async () => gateway.socketPath };
+  const { code, stdout } = await runCommand(["session", "keep", "0b0c", ...argv], { ports });
+  return { code, stdout, sent: gateway.requests.map(({ body }) => body) };
+}
+
+test("keeping an agent running says so, and with --off when it is ended", async () => {
+  expect(await keep([], { keepRunning: true })).toEqual({
+    code: 0,
+    sent: [{ sessionId: "0b0c", keepRunning: true }],
+    stdout: "The agent of 0b0c (claude-code) keeps running, however long it is idle.\n",
+  });
+  const ended = { keepRunning: true, status: "completed", activity: null } as const;
+  expect((await keep([], ended)).stdout).toContain("keeps running from its next prompt on");
+  expect(await keep(["--off"], { idleEndsAt: "2026-01-01T12:00:00.000Z" })).toMatchObject({
+    sent: [{ sessionId: "0b0c", keepRunning: false }],
+    stdout: expect.stringContaining("is ended at 2026-01-01T12:00:00.000Z if it stays idle."),
+  });
+  expect((await keep(["--off"], {})).stdout).toContain("is ended when it is idle for too long.");
 });

@@ -5,6 +5,7 @@ import {
   rescueSchema,
   rescueShowOutputSchema,
 } from "../wire/changes.ts";
+import { type KeepOutput, keepOutputSchema } from "../wire/coding.ts";
 import { forgottenTracesSchema, recordingInfoSchema } from "../wire/terminal.ts";
 import { connect, requireConfirmation, saysYes } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
@@ -80,13 +81,41 @@ function addDropCommand(group: Command, context: CliContext): void {
     });
 }
 
+interface KeepOptions extends CommonOptions {
+  readonly off?: true;
+}
+
+function addKeepCommand(group: Command, context: CliContext): void {
+  describe(group.command("keep"), ["postern session keep 0b0c…", "postern session keep 0b0c… --off"])
+    .description(
+      "keep a session's agent running, however long it is idle. Other agents are ended when they have been idle for idleTimeout (12 hours by default), and their sessions can be resumed",
+    )
+    .argument("<sessionId>", "session ID")
+    .option("--off", "end the agent when it is idle, as by default")
+    .action(async (sessionId: string, options: KeepOptions) => {
+      const input = { sessionId, keepRunning: options.off !== true };
+      const session = await (await connect(context)).codingKeepSession(input, { output: keepOutputSchema });
+      return context.stdout(options.json ? `${printableJson(session)}\n` : `${plainLine(keepWords(session))}\n`);
+    });
+}
+
+function keepWords({ sessionId, agent, keepRunning, status, idleEndsAt }: KeepOutput): string {
+  if (keepRunning) {
+    const now = status === "completed" || status === "failed" ? " from its next prompt on" : "";
+    return `The agent of ${sessionId} (${agent}) keeps running${now}, however long it is idle.`;
+  }
+  const when = idleEndsAt === null ? "when it is idle for too long" : `at ${idleEndsAt} if it stays idle`;
+  return `The agent of ${sessionId} (${agent}) is ended ${when}. The session can be resumed.`;
+}
+
 interface ForgetOptions extends CommonOptions {
   readonly yes?: true;
 }
 
-/** `postern session …`: the data that Postern keeps about a session. */
+/** `postern session …`: whether its agent keeps running, and the data that Postern keeps about it. */
 export function addSessionCommands(program: Command, context: CliContext): void {
-  const group = program.command("session").description("manage what the gateway stores of a session");
+  const group = program.command("session").description("manage a session's agent and stored data");
+  addKeepCommand(group, context);
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
     .description(
       "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern memory purge --session` deletes that)",

@@ -1,4 +1,5 @@
 import type { SessionSummary } from "../wire/coding.ts";
+import { idleEndWords } from "../wire/idle-words.ts";
 import type { Block, Turn } from "../wire/turn.ts";
 import { plainLine, plainText } from "./plain-text.ts";
 
@@ -23,15 +24,22 @@ export function sessionLine(session: SessionSummary): string {
   const facts = [
     session.sessionId,
     session.agent,
-    session.activity ?? session.status,
+    session.activity ?? endWords(session),
     session.queuedPrompts > 0 ? `${session.queuedPrompts} queued` : "",
-    session.exitCode === null ? "" : `exit ${session.exitCode}${session.signal === null ? "" : ` (${session.signal})`}`,
+    session.exitCode === null || session.endedAfterIdleMs !== null
+      ? ""
+      : `exit ${session.exitCode}${session.signal === null ? "" : ` (${session.signal})`}`,
     session.dir,
   ];
   return facts
     .filter((fact) => fact !== "")
     .map(plainLine)
     .join(" · ");
+}
+
+/** The status; of an agent that was ended because it was idle, that reason. */
+export function endWords({ status, endedAfterIdleMs }: Pick<SessionSummary, "status" | "endedAfterIdleMs">): string {
+  return endedAfterIdleMs === null ? status : idleEndWords(endedAfterIdleMs);
 }
 
 /** The agent's screen while it needs attention, with the commands that answer it; empty otherwise. */

@@ -9,6 +9,7 @@ import {
 import type { Principal } from "../accounts/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { ReadOutput } from "../wire/coding.ts";
+import { idleEndWords } from "../wire/idle-words.ts";
 import type { Block, Turn } from "../wire/turn.ts";
 import { untrustedNotice } from "./call-tool.ts";
 import type { McpDeps } from "./ports.ts";
@@ -138,7 +139,7 @@ function conversationText(session: ReadOutput): string {
     `Session ${session.sessionId}`,
     `Title: ${line(session.title ?? "(none)")}`,
     `Agent: ${session.agent} · Directory: ${line(session.dir)}`,
-    `Status: ${session.status}${session.activity === null ? "" : ` · ${session.activity.replaceAll("_", " ")}`}`,
+    `Status: ${session.endedAfterIdleMs === null ? session.status : idleEndWords(session.endedAfterIdleMs)}${session.activity === null ? "" : ` · ${session.activity.replaceAll("_", " ")}`}`,
     `Turns: ${session.turnCount} · Updated: ${session.updatedAt}`,
     ...session.permissions.map(({ permissionId, tool }) => `Permission request: ${line(tool)} (${permissionId})`),
   ].join("\n");

@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { uptime } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { isErrno } from "../core/errors.ts";
@@ -106,6 +107,14 @@ export function startedBefore(startTime: string, other: string): boolean {
   const [boot, ticks] = startTime.split(".");
   const [otherBoot, otherTicks] = other.split(".");
   return process.platform === "linux" && boot === otherBoot && Number(ticks) < Number(otherTicks);
+}
+
+const tickMs = 10;
+
+/** When a process of this boot started, epoch milliseconds, as exactly as the system says: 10 ms on Linux, a second elsewhere. */
+export function startedAt({ startTime }: Pick<ProcessRow, "startTime">, now: number): number {
+  if (process.platform !== "linux") return Date.parse(startTime);
+  return now - uptime() * 1_000 + Number(startTime.split(".")[1]) * tickMs;
 }
 
 const statBuffer = Buffer.allocUnsafeSlow(4096);

@@ -139,6 +139,7 @@ class World {
   readonly log: { readonly at: number; readonly message: SessionMessage }[] = [];
   readonly typed: string[] = [];
   readonly marks = new Map<string, string>();
+  readonly retired: number[] = [];
   state: SessionState;
   #added = 0;
   #tasks: Iterator<undefined, void>[] = [];
@@ -158,6 +159,7 @@ class World {
     this.log.push({ at: now, message });
     const { state, effects } = nextSession(this.state, message, { template: this.template, now });
     this.state = state;
+    this.#checkIdle(effects);
     if (effects.some(({ kind }) => kind === "send"))
       expect(isResting(state.activity), "sent while it rests").toBe(true);
     for (const effect of effects) this.#tasks.push(this.#carryOut(effect));
@@ -171,7 +173,27 @@ class World {
       yield undefined;
       this.#search(false);
       this.post({ kind: "turn_written" });
-    } else if (effect.kind !== "end_if_hung") yield* this.#prompt(effect);
+    } else if (effect.kind === "retire") {
+      this.retired.push(this.agent.now);
+      yield undefined;
+      this.post({ kind: "found_in_use" }); // as when something was typed in this moment
+    } else if (effect.kind !== "end_if_hung" && effect.kind !== "note_use") yield* this.#prompt(effect);
+  }
+
+  /** Nothing that the session knows of may speak against it. */
+  #checkIdle(effects: readonly SessionEffect[]): void {
+    if (!effects.some(({ kind }) => kind === "retire")) return;
+    const { activity, prompts, use } = this.state;
+    expect([activity.activity, activity.permissions, use.viewers], "ended while it is idle").toEqual(["idle", [], 0]);
+    expect([prompts.sent, prompts.waiting, prompts.received], "ended without a prompt").toEqual([null, [], []]);
+    expect(this.agent.composer, "ended without a draft").toBe("");
+  }
+
+  #checkIdleTime(): void {
+    const { composer, file, hasFile } = this.agent;
+    const observed = hasFile ? { ...file, hooked: false } : "none";
+    const found = { observed, draft: composer, runsTask: false, canResume: true } as const;
+    this.post({ kind: "idle_checked", found, idleTimeoutMs: 1_500 });
   }
 
   *#prompt(effect: PromptEffect): Generator<undefined, void> {
@@ -228,6 +250,7 @@ class World {
       this.#say({ kind: "typing", promptId, draft: "", turnsBefore: this.state.transcript.turnsWhenIdle });
       yield undefined;
       if (this.#maySendNow() && agent.composer === "" && agent.turn === null) {
+        expect(this.state.life.kind, "typed into an agent that is being ended").toBe("running");
         this.typed.push(promptId);
         agent.composer = text;
         yield undefined;
@@ -293,7 +316,7 @@ class World {
 
   step(choice: number): void {
     const { agent } = this;
-    const [what, detail] = [choice % 20, Math.floor(choice / 20)];
+    const [what, detail] = [choice % 22, Math.floor(choice / 22)];
     agent.now += 1;
     if (what < 5) return this.#runTask(detail);
     if (what === 5 && this.#added < 5) {
@@ -312,7 +335,9 @@ class World {
     if (what === 13 || what === 14) this.#deliver(detail);
     if (what === 15) this.flush();
     if (what === 16 || what === 17) this.look();
-    if (what >= 18) agent.now += 50 + (detail % 40) * 50;
+    if (what === 18 || what === 19) agent.now += 50 + (detail % 40) * 50;
+    if (what === 20) this.post({ kind: "viewer", did: detail % 2 === 0 ? "attach" : "leave" });
+    if (what === 21) this.#checkIdleTime();
   }
 
   /** Through the hook, or with the keys that its dialog takes. */

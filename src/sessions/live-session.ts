@@ -96,6 +96,31 @@ export class LiveSession {
     return this.#actor.answerDialog(dialogId, choiceId);
   }
 
+  /** When the agent is ended unless it is used before, epoch milliseconds; null while it is in use, or never. */
+  get idleEndsAt(): number | null {
+    return this.#actor.idleEndsAt;
+  }
+  /** Whether the agent is being ended because it was idle: callers that need the session wait for {@link ended}. */
+  get isRetiring(): boolean {
+    return this.#actor.state.life.kind === "retiring";
+  }
+  /** Ends an agent that was idle for too long, unless a look shows that it is in use. */
+  async retire(): Promise<void> {
+    await this.#actor.retire();
+    if (this.#actor.state.life.kind === "ended") await this.ended();
+  }
+
+  /** A viewer attached to the terminal. @returns to be called when it has left */
+  onViewer(): () => void {
+    this.#actor.onViewer("attach");
+    return () => this.#actor.onViewer("leave");
+  }
+
+  /** Stores whether the agent keeps running however long it is idle. The time without use starts again. */
+  keepRunning(keepRunning: boolean): Promise<void> {
+    return this.#actor.keeper.patch({ keepRunning, updatedAt: this.#deps.clock.now() });
+  }
+
   /**
    * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are released at once, later ones as
    * they come. Counted: it turns off when every caller that turned it on has turned it off.
@@ -171,6 +196,7 @@ export class LiveSession {
         terminalId: null,
         exitCode: exit?.exitCode ?? null,
         signal: exit?.signal ?? null,
+        endedAfterIdleMs: this.#idleMs,
         // If the agent did its work, its transcript shows what happened; if it never started, only its screen does.
         lastScreen: this.transcriptSummary === null || this.state.promptsTaken === 0 ? lastScreen : null,
         updatedAt: this.#deps.clock.now(),
@@ -179,6 +205,11 @@ export class LiveSession {
     } finally {
       await this.close();
     }
+  }
+
+  get #idleMs(): number | null {
+    const { life } = this.#actor.state;
+    return life.kind === "running" ? null : life.idleMs;
   }
 
   /** Reads the last hooks and lines. A process may end before it is followed. */

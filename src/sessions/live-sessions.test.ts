@@ -41,6 +41,7 @@ async function setUp(
     transcripts: createTranscripts({ formats: transcriptFormats, clock, log }),
     events: setUpTold().events,
     permissionAnswerMs: 1_000,
+    idleTimeoutMs: null,
     hookCommand: "true",
     maxSessions: 1,
     templateOf: () => null,

@@ -30,6 +30,8 @@ export interface SessionLocator {
   locate(idOrAlias: string, caller: Caller): Promise<LocatedSession>;
   /** Holds the session for `task`: no other ask, spawn or close of it runs meanwhile, whichever of its ids they name. */
   withSession<T>(idOrAlias: string, caller: Caller, task: (session: LocatedSession) => Promise<T>): Promise<T>;
+  /** Holds a live session for `task` as {@link SessionLocator.withSession} does; does nothing when it took another id meanwhile. */
+  withLive(session: LiveSession, task: () => Promise<void>): Promise<void>;
   /** @returns null when there is no transcript (yet). */
   transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
   /**
@@ -122,6 +124,13 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     });
   }
 
+  function withLive(session: LiveSession, task: () => Promise<void>): Promise<void> {
+    const { sessionId } = session.record;
+    return lock.run(sessionId, async () => {
+      if (session.exit === null && session.record.sessionId === sessionId) await task();
+    });
+  }
+
   async function transcriptOf({ record, template, live }: LocatedSession): Promise<TranscriptSummary | null> {
     const path = live?.record.transcriptPath ?? record.transcriptPath;
     if (path === null || template.transcriptFormat === null) return null;
@@ -140,6 +149,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
   return {
     locate,
     withSession,
+    withLive,
     transcriptOf,
     holderOf,
     externalHolder,

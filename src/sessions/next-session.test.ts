@@ -4,11 +4,18 @@ import { summaryWith } from "../../test/support/transcript-summary.ts";
 import { claudeCode } from "../agents/claude-code/claude-code.ts";
 import { codex } from "../agents/codex/codex.ts";
 import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
-import { dialogIdOf, type HookEvent, type ObservedActivity, type ScreenDialog } from "../agents/index.ts";
+import {
+  dialogIdOf,
+  type HookEvent,
+  type ObservedActivity,
+  type ObservedState,
+  type ScreenDialog,
+} from "../agents/index.ts";
 import type { TurnState } from "../transcripts/index.ts";
 import type { ActivityState, OpenPermission } from "./activity.ts";
 import { nextSession } from "./next-session.ts";
 import type { OutboxPrompt, SentPrompt } from "./prompts.ts";
+import type { FoundAtRest } from "./retirement.ts";
 import {
   newSessionState,
   type SessionEffect,
@@ -49,8 +56,9 @@ const dialog: ScreenDialog = {
 };
 const trust: ScreenDialog = { title: "Trust?", text: "Trust this folder?", choices: [{ label: "Yes" }], selected: 0 };
 
-type Parts = Omit<Partial<SessionState>, "activity" | "prompts" | "transcript" | "agent" | "screen"> & {
+type Parts = Omit<Partial<SessionState>, "activity" | "prompts" | "transcript" | "agent" | "screen" | "use"> & {
   readonly activity?: Partial<ActivityState>;
+  readonly use?: Partial<SessionState["use"]>;
   readonly prompts?: Partial<SessionState["prompts"]>;
   readonly transcript?: Partial<SessionState["transcript"]>;
   readonly agent?: Partial<SessionState["agent"]>;
@@ -62,6 +70,7 @@ function stateWith(parts: Parts): SessionState {
     ...launched,
     ...parts,
     activity: { ...launched.activity, ...parts.activity },
+    use: { ...launched.use, ...parts.use },
     prompts: { ...launched.prompts, ...parts.prompts },
     transcript: { ...launched.transcript, ...parts.transcript },
     agent: { ...launched.agent, ...parts.agent },
@@ -77,6 +86,17 @@ const written = (lastTurn: TurnState, turnCount = 3) => ({ summary: summaryWith(
 
 const line = { at: now - 5, permissionId: "9" };
 const hook = (event: HookEvent): SessionMessage => ({ kind: "reported", event, line });
+const unused: Parts = {
+  activity: idle,
+  ...{ transcript: { summary: summaryWith({ updatedAt: new Date(now - 60_000).toISOString() }) } },
+  use: { viewers: 0, lastAt: now - 60_000, firstPromptAt: null },
+};
+const reported: ObservedState = { activity: "idle", since: null, hooked: false };
+const idleChecked = (found: Partial<FoundAtRest>): SessionMessage => ({
+  kind: "idle_checked",
+  found: { observed: reported, draft: "", runsTask: false, canResume: true, ...found },
+  idleTimeoutMs: 60_000,
+});
 const composer = { composer: true, text: "> ", title: null, starting: false, dialog: null };
 const covered = { composer: false, text: "Something else", title: null, starting: false, dialog: null };
 const look = (found: Partial<SessionLook>): SessionMessage => ({
@@ -629,7 +649,7 @@ const rows: readonly Row[] = [
   // The end.
   {
     what: "to an agent that has ended nothing goes out",
-    from: { activity: idle, hasEnded: true, prompts: { waiting: [queued] } },
+    from: { activity: idle, life: { kind: "ended", idleMs: null }, prompts: { waiting: [queued] } },
     message: { kind: "prompt", message: { kind: "send_next" } },
     gives: { prompts: { sending: null } },
   },
@@ -637,8 +657,67 @@ const rows: readonly Row[] = [
     what: "an end moves nothing else",
     from: { activity: working },
     message: { kind: "ended" },
-    gives: { activity: working, hasEnded: true },
+    gives: { activity: working, life: { kind: "ended", idleMs: null } },
   },
+  // Idle agents.
+  {
+    what: "an agent that is idle for so long is ended, and nothing goes out from then on",
+    from: unused,
+    message: idleChecked({}),
+    gives: { life: { kind: "retiring", idleMs: 60_000 } },
+    effects: ["retire"],
+  },
+  {
+    what: "its end remembers how long it was idle",
+    from: { ...unused, life: { kind: "retiring", idleMs: 60_000 } },
+    message: { kind: "ended" },
+    gives: { life: { kind: "ended", idleMs: 60_000 } },
+  },
+  {
+    what: "one that is being ended takes no prompt",
+    from: { ...unused, life: { kind: "retiring", idleMs: 60_000 }, prompts: { waiting: [queued] } },
+    message: { kind: "prompt", message: { kind: "send_next" } },
+    gives: { prompts: { sending: null } },
+  },
+  {
+    what: "one that turns out to be in use is due again a whole time later",
+    from: { ...unused, life: { kind: "retiring", idleMs: 60_000 } },
+    message: { kind: "found_in_use" },
+    gives: { life: { kind: "running" }, use: { lastAt: now } },
+  },
+  {
+    what: "one that has ended meanwhile stays ended",
+    from: { ...unused, life: { kind: "ended", idleMs: 60_000 } },
+    message: { kind: "found_in_use" },
+    gives: { life: { kind: "ended", idleMs: 60_000 } },
+  },
+  {
+    what: "one that is not due is left alone",
+    from: { ...unused, use: { viewers: 0, lastAt: now - 59_999, firstPromptAt: null } },
+    message: idleChecked({}),
+    gives: { life: { kind: "running" }, use: { lastAt: now - 59_999 } },
+  },
+  {
+    what: "a viewer that leaves starts the time again, and the record notes it",
+    from: { ...unused, use: { viewers: 1, lastAt: 5, firstPromptAt: null } },
+    message: { kind: "viewer", did: "leave" },
+    gives: { use: { viewers: 0, lastAt: now } },
+    effects: ["note_use"],
+  },
+  ...Object.entries<Parameters<typeof idleChecked>[0]>({
+    "text in the composer": { draft: "not sent" },
+    "a composer that cannot be read": { draft: null },
+    "a command in the background": { runsTask: true },
+    "a background task by its own report": { observed: { ...reported, inBackground: true } },
+    "a turn that no hook reported": { observed: { ...reported, activity: "working" } },
+    "an unknown state": { observed: "unknown" },
+    "a conversation that cannot be resumed": { canResume: false },
+  }).map(([what, found]) => ({
+    what: `an agent with ${what} is not ended, and is due again a whole time later`,
+    from: unused,
+    message: idleChecked(found),
+    gives: { life: { kind: "running" }, use: { lastAt: now } } as const,
+  })),
 ];
 
 function shownSince(known: ScreenDialog | null, at: number) {

@@ -6,6 +6,7 @@ import type { ReportedLine } from "./hook-reports.ts";
 import { nextIdentity } from "./identity.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import type { PromptMessage } from "./prompts.ts";
+import { idleChecked, viewed } from "./retirement.ts";
 import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
 import {
   hooksAreSilent,
@@ -73,8 +74,17 @@ export function nextSession(state: SessionState, message: SessionMessage, contex
       return withPrompts(only(state), message.message, context);
     case "identity":
       return only({ ...state, identity: nextIdentity(state.identity, message.message) });
-    case "ended":
-      return only({ ...state, hasEnded: true });
+    case "viewer":
+      return viewed(state, message.did, context.now);
+    case "idle_checked":
+      return idleChecked(state, message, context.now);
+    case "found_in_use":
+      if (state.life.kind !== "retiring") return only(state);
+      return only({ ...state, life: { kind: "running" }, use: { ...state.use, lastAt: context.now } });
+    case "ended": {
+      const { life } = state;
+      return only({ ...state, life: { kind: "ended", idleMs: life.kind === "running" ? null : life.idleMs } });
+    }
   }
 }
 
@@ -136,6 +146,7 @@ function observe({ state: before, effects }: Step, event: Observation, context: 
       transcript: { ...before.transcript, promptAt },
       unanswered: unansweredAfter(before, { activity, event, now }),
       turnsBefore: taken === null ? before.turnsBefore : before.transcript.turnsWhenIdle,
+      use: taken === null ? before.use : { ...before.use, firstPromptAt: before.use.firstPromptAt ?? line?.at ?? now },
     },
     effects: [...effects, { kind: "moved", at: line?.at ?? null }],
   };

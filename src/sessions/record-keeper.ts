@@ -8,7 +8,7 @@ import type { Transcripts } from "../transcripts/index.ts";
 import { type IdentityMessage, type IdentityState, isProvisional, judgeClaim, mayTake } from "./identity.ts";
 import { leaseKeyOf } from "./launch.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import type { SessionPatch, SessionRecord, SessionStore } from "./session-store.ts";
+import { notEnded, type SessionPatch, type SessionRecord, type SessionStore } from "./session-store.ts";
 export interface RecordKeeperDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
@@ -172,7 +172,7 @@ function successorOf(
     createdAt: now,
   };
   const running = { launchId, terminalId, permissionMode, updatedAt: now };
-  return { ...base, ...running, closedAt: null, exitCode: null, signal: null, lastScreen: null, continuedBy: null };
+  return { ...base, ...running, ...notEnded, continuedBy: null };
 }
 
 // A chain is as long as the number of /clear commands in one terminal.

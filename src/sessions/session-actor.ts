@@ -11,6 +11,8 @@ import { nextSession } from "./next-session.ts";
 import { Outbox, type OutboxView } from "./outbox.ts";
 import { PendingPermissions } from "./pending-permissions.ts";
 import { RecordKeeper } from "./record-keeper.ts";
+import { endGently, lookAtRest } from "./rest-look.ts";
+import { idleEndsAt } from "./retirement.ts";
 import { endIfHung } from "./screen-look.ts";
 import { askedAmong } from "./screen-view.ts";
 import { type LiveSessionDeps, type SensorsInput, SessionSensors } from "./session-sensors.ts";
@@ -160,6 +162,11 @@ export class SessionActor {
         return this.#post({ kind: "turn_written" });
       case "end_if_hung":
         return endIfHung(this.#deps, this.#input, effect.certain);
+      case "note_use":
+        return this.keeper.patch({ updatedAt: effect.at });
+      case "retire":
+        if (await endGently(this.#deps, this.#input, () => this.#state.life.kind === "ended")) return;
+        return this.#post({ kind: "found_in_use" });
       default:
         return this.outbox.carryOut(effect);
     }
@@ -233,16 +240,45 @@ export class SessionActor {
     if (!isResting(activity) || activity.turnsEnded === 0 || timeoutMs <= 0) return;
     await this.sensors.transcript.refresh();
     const done = (): boolean => {
-      const { hasEnded, activity: now, transcript, turnsBefore } = this.#state;
+      const { life, activity: now, transcript, turnsBefore } = this.#state;
       const { summary } = transcript;
       const isWritten = summary !== null && summary.turnCount > turnsBefore && summary.lastTurn.kind !== "open";
-      return hasEnded || !isResting(now) || isWritten;
+      return life.kind === "ended" || !isResting(now) || isWritten;
     };
     await this.#input.changes.until(done, { timeoutMs, signal });
   }
 
   #permissionIds(): readonly string[] {
     return this.#state.activity.permissions.map(({ permissionId }) => permissionId);
+  }
+
+  /** When the agent is ended unless it is used before, epoch milliseconds; null while it is in use, or never. */
+  get idleEndsAt(): number | null {
+    const { idleTimeoutMs } = this.#deps;
+    return idleTimeoutMs === null ? null : idleEndsAt(this.#state, idleTimeoutMs);
+  }
+
+  /** A viewer attached to the terminal, or left. */
+  onViewer(did: "attach" | "leave"): void {
+    this.#post({ kind: "viewer", did }).catch((error: unknown) =>
+      this.#input.onError(error, "cannot note when a session was used"),
+    );
+  }
+
+  /** Ends an agent that was idle for too long, unless a look shows that it is in use. */
+  async retire(): Promise<void> {
+    const { idleTimeoutMs } = this.#deps;
+    if (idleTimeoutMs === null) return;
+    await this.sensors.look();
+    await this.sensors.transcript.refresh();
+    await this.sensors.drainHooks();
+    const found = await lookAtRest(this.#deps, {
+      ...this.#input,
+      observed: await this.sensors.observed(),
+      transcriptPath: this.keeper.record.transcriptPath,
+      firstPromptAt: this.#state.use.firstPromptAt,
+    });
+    await this.#post({ kind: "idle_checked", found, idleTimeoutMs });
   }
 
   /** The process is gone. Nothing is sent from now on. */
@@ -269,7 +305,7 @@ function isNews(before: SessionState, after: SessionState): boolean {
     before.identity !== after.identity ||
     before.activity !== after.activity ||
     before.prompts !== after.prompts ||
-    before.hasEnded !== after.hasEnded ||
+    before.life !== after.life ||
     before.screen.asked !== after.screen.asked ||
     before.transcript.summary !== after.transcript.summary
   );

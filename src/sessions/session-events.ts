@@ -153,8 +153,8 @@ class SessionEventPublisher implements SessionPublisher {
 
   ended(): void {
     if (this.#mode === "over") return;
-    const { exitCode, signal } = this.#session.record;
-    this.#publish({ exitCode, signal });
+    const { exitCode, signal, endedAfterIdleMs } = this.#session.record;
+    this.#publish({ exitCode, signal, endedAfterIdleMs });
     this.#mode = "over";
   }
 

@@ -56,6 +56,7 @@ export const nothingPublished: Memo = {
 export interface Exit {
   readonly exitCode: number | null;
   readonly signal: string | null;
+  readonly endedAfterIdleMs: number | null;
 }
 
 export interface Facts {
@@ -166,10 +167,11 @@ export function endNews(
   const closed: readonly NewSessionEvent[] =
     closedAt === null ? [] : [{ kind: "session.closed", ...headOf(record, closedAt) }];
   if (memo === null || memo.over) return { events: closed, memo: closedAt === null ? memo : null };
-  const { updatedAt, exitCode, signal, continuedBy, transcriptPath } = record;
+  const { updatedAt, exitCode, signal, endedAfterIdleMs, continuedBy, transcriptPath } = record;
   const status = continuedBy !== null || transcriptPath !== null ? "completed" : "failed";
   const change = statusEvent(record, { previous: memo.status, status, at: updatedAt });
-  const exited = { kind: "session.exited", ...headOf(record, updatedAt), status, exitCode, signal } as const;
+  const how = { status, exitCode, signal, endedAfterIdleMs } as const;
+  const exited = { kind: "session.exited", ...headOf(record, updatedAt), ...how } as const;
   return {
     events: [...(continuedBy === null ? [exited] : []), change, ...closed],
     memo: closedAt === null ? { ...memo, status, activity: null, turnRuns: false, over: true } : null,

@@ -37,6 +37,8 @@ export interface LiveSessionDeps {
   readonly hooks: PermissionHooks;
   /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
   readonly permissionAnswerMs: number;
+  /** How long an agent can be idle before it is ended; null keeps all agents running. */
+  readonly idleTimeoutMs: number | null;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -194,7 +196,7 @@ export class SessionSensors {
   }
 
   async #look(): Promise<void> {
-    if (this.#actor.state().hasEnded) return;
+    if (this.#actor.state().life.kind === "ended") return;
     const { template, pid } = this.#input;
     const { clock } = this.#deps;
     await this.#actor.keeper.discover();

@@ -6,6 +6,7 @@ import type { ReportedLine } from "./hook-reports.ts";
 import { type IdentityMessage, type IdentityState, newIdentity } from "./identity.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { noPrompts, type PromptEffect, type PromptMessage, type PromptsState, samePrompt } from "./prompts.ts";
+import type { FoundAtRest } from "./retirement.ts";
 import { newScreen, type ScreenLook, type ScreenView, screenMatters } from "./screen-view.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-view.ts";
@@ -13,7 +14,8 @@ import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-
 /** All that is known of a live session. */
 export interface SessionState {
   readonly identity: IdentityState;
-  readonly hasEnded: boolean;
+  readonly life: SessionLife;
+  readonly use: SessionUse;
   readonly activity: ActivityState;
   readonly prompts: PromptsState;
   readonly transcript: TranscriptView;
@@ -28,6 +30,23 @@ export interface SessionState {
   readonly unanswered: { readonly permissions: readonly OpenPermission[]; readonly until: number };
 }
 
+/** Whether the process runs. `idleMs`: how long the agent was idle before Postern ended it; null when it ended otherwise. */
+export type SessionLife =
+  | { readonly kind: "running" }
+  /** The agent is being ended because it was idle; nothing is typed any more but its exit. */
+  | { readonly kind: "retiring"; readonly idleMs: number }
+  | { readonly kind: "ended"; readonly idleMs: number | null };
+
+/** Who uses the agent besides its turns. */
+export interface SessionUse {
+  /** Viewers of its terminal at this moment. */
+  readonly viewers: number;
+  /** When it was last used, or found in use; epoch milliseconds. */
+  readonly lastAt: number;
+  /** When it took its first prompt: before that it has no background tasks. */
+  readonly firstPromptAt: number | null;
+}
+
 /** What the hooks of a session reported. */
 export interface HooksView {
   readonly lastAt: number;
@@ -40,7 +59,8 @@ export interface HooksView {
 export function newSessionState(record: SessionRecord, origin: "launched" | "found", now: number): SessionState {
   return {
     identity: newIdentity(record),
-    hasEnded: false,
+    life: { kind: "running" },
+    use: { viewers: 0, lastAt: record.updatedAt, firstPromptAt: null },
     activity: initialActivity,
     prompts: noPrompts,
     transcript: unreadTranscript,
@@ -79,6 +99,12 @@ export type SessionMessage =
   | { readonly kind: "caught_up"; readonly open: readonly FoundPrompt[] }
   | { readonly kind: "prompt"; readonly message: PromptMessage }
   | { readonly kind: "identity"; readonly message: IdentityMessage }
+  /** A viewer attached to the terminal, or left. */
+  | { readonly kind: "viewer"; readonly did: "attach" | "leave" }
+  /** The session may have been idle for so long that its agent is ended. */
+  | { readonly kind: "idle_checked"; readonly found: FoundAtRest; readonly idleTimeoutMs: number }
+  /** The agent shows that it is in use after all. */
+  | { readonly kind: "found_in_use" }
   | { readonly kind: "ended" };
 
 /** A prompt of an earlier gateway, and the turn in which it was taken since it was sent. */
@@ -107,7 +133,11 @@ export type SessionEffect =
   /** A turn has ended: its last lines come into the transcript a moment later. */
   | { readonly kind: "turn_ended" }
   /** The screen has been empty for so long that the agent may hang; `certain` when no start takes as long. */
-  | { readonly kind: "end_if_hung"; readonly certain: boolean };
+  | { readonly kind: "end_if_hung"; readonly certain: boolean }
+  /** The last viewer left: the record notes when. */
+  | { readonly kind: "note_use"; readonly at: number }
+  /** The agent is idle, and is ended now. */
+  | { readonly kind: "retire" };
 
 /** What the reducer knows of the agent's kind. */
 export type SessionTemplate = Pick<
@@ -138,8 +168,8 @@ export function tookSince({ taken }: HooksView, text: string | null, since: numb
 }
 
 /** Whether a prompt may go out: the agent rests. */
-export function maySend({ hasEnded, activity }: Pick<SessionState, "hasEnded" | "activity">): boolean {
-  return !hasEnded && isResting(activity);
+export function maySend({ life, activity }: Pick<SessionState, "life" | "activity">): boolean {
+  return life.kind === "running" && isResting(activity);
 }
 
 /** Whether something may have happened that nothing reports. */

@@ -27,10 +27,23 @@ export interface SessionRecord {
   readonly signal: string | null;
   readonly lastScreen: string | null;
   readonly continuedBy: string | null;
+  /** Whether the agent keeps running however long it is idle. */
+  readonly keepRunning: boolean;
+  /** How long the agent was idle when Postern ended it for that; null when it ended otherwise, or runs. */
+  readonly endedAfterIdleMs: number | null;
 }
 
 /** What may change in a record. */
 export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" | "agent" | "createdAt">>;
+
+/** The fields of a record whose process has not ended. */
+export const notEnded = {
+  closedAt: null,
+  exitCode: null,
+  signal: null,
+  lastScreen: null,
+  endedAfterIdleMs: null,
+} as const satisfies SessionPatch;
 
 /** That a session changed. */
 export interface ChangedSession {
@@ -274,6 +287,8 @@ function toRecord(row: Selectable<Tables["sessions"]>, aliases: readonly string[
     signal: row.signal,
     lastScreen: row.last_screen,
     continuedBy: row.continued_by,
+    keepRunning: row.keep_running === 1,
+    endedAfterIdleMs: row.ended_after_idle_ms,
   };
 }
 
@@ -293,5 +308,7 @@ function toColumns(patch: SessionPatch) {
     signal: patch.signal,
     last_screen: patch.lastScreen,
     continued_by: patch.continuedBy,
+    keep_running: patch.keepRunning === undefined ? undefined : Number(patch.keepRunning),
+    ended_after_idle_ms: patch.endedAfterIdleMs,
   };
 }

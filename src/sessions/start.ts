@@ -9,7 +9,7 @@ import { AgentEndedUnfollowed, type LiveSessions } from "./live-sessions.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { IdempotencyClaim, PromptQueue } from "./prompt-queue.ts";
 import { maxArgumentPromptBytes } from "./prompt-text.ts";
-import type { SessionRecord, SessionStore } from "./session-store.ts";
+import { notEnded, type SessionRecord, type SessionStore } from "./session-store.ts";
 
 /** A prompt with the id under which it is followed. */
 export interface NewPrompt {
@@ -155,7 +155,7 @@ export function createStarter(deps: StarterDeps): Starter {
         if (inArgv) await queue.mark(first.promptId, "sent");
         const { transcriptPath } = record;
         const { permissionMode } = options;
-        const patch = { ...names, ...running, transcriptPath, permissionMode, updatedAt: clock.now() };
+        const patch = { ...names, ...notEnded, transcriptPath, permissionMode, updatedAt: clock.now() };
         await store.update(sessionId, patch);
         return { ...record, ...patch };
       });
@@ -164,8 +164,8 @@ export function createStarter(deps: StarterDeps): Starter {
         if (inArgv && fateAfter(error) === "unknown") await queue.mark(first.promptId, "unknown");
         else if (inArgv && first.promptId !== prompt?.promptId) await queue.putBack(first.promptId);
         if (prompt !== null) await queue.mark(prompt.promptId, "lost");
-        const { closedAt, exitCode, signal, lastScreen } = record;
-        await store.update(sessionId, { closedAt, exitCode, signal, lastScreen });
+        const { closedAt, exitCode, signal, lastScreen, endedAfterIdleMs } = record;
+        await store.update(sessionId, { closedAt, exitCode, signal, lastScreen, endedAfterIdleMs });
         throw error;
       });
     },
@@ -232,9 +232,6 @@ async function firstWaiting(queue: PromptQueue, sessionId: string) {
 // Used until the agent provides a title.
 const titleLength = 200;
 
-/** The fields of a record whose process has not ended. */
-const running = { closedAt: null, exitCode: null, signal: null, lastScreen: null } as const;
-
 function newRecord(
   { sessionId, template, dir, model, permissionMode }: LaunchOrder,
   { launchId, terminalId }: LaunchNames,
@@ -246,7 +243,8 @@ function newRecord(
     transcriptPath: null,
     createdAt: now,
     updatedAt: now,
-    ...running,
+    ...notEnded,
     continuedBy: null,
+    keepRunning: false,
   };
 }

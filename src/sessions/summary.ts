@@ -5,7 +5,7 @@ import type { PendingPermission, SessionSummary } from "../wire/coding.ts";
 import { isBooting, type OpenPermission } from "./activity.ts";
 import { dialogAsked } from "./dialog-desk.ts";
 import type { LiveSession } from "./live-session.ts";
-import type { SessionRecord } from "./session-store.ts";
+import { notEnded, type SessionRecord } from "./session-store.ts";
 import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
 
 /** What a summary shows of a transcript: as it is on disk, or as the catalog has it. */
@@ -75,6 +75,9 @@ export function summarize({
     warnings: alive ? [...live.warnings] : [],
     continuedBy: record.continuedBy,
     closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
+    keepRunning: record.keepRunning,
+    idleEndsAt: alive && live.idleEndsAt !== null ? isoTime(live.idleEndsAt) : null,
+    endedAfterIdleMs: running ? null : record.endedAfterIdleMs,
   };
 }
 
@@ -111,10 +114,8 @@ export function recordOnDisk(found: FoundOnDisk): SessionRecord {
     permissionMode: "ask",
     launchId: null,
     terminalId: null,
-    closedAt: null,
-    exitCode: null,
-    signal: null,
-    lastScreen: null,
+    ...notEnded,
     continuedBy: null,
+    keepRunning: false,
   };
 }

@@ -14,6 +14,7 @@ import { tombstonesMigration } from "./migrations/0009-tombstones.ts";
 import { chatMigration } from "./migrations/0010-chat.ts";
 import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
+import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -30,6 +31,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0010-chat": chatMigration,
   "0011-deletions": deletionsMigration,
   "0012-worktree-names": worktreeNamesMigration,
+  "0013-idle-agents": idleAgentsMigration,
 };
 
 /** The name of every migration of this version. */

@@ -137,6 +137,9 @@ export interface Tables {
     signal: string | null;
     last_screen: string | null;
     continued_by: string | null;
+    keep_running: Generated<number>;
+    /** Milliseconds. */
+    ended_after_idle_ms: number | null;
   };
   /** A session's part of a terminal's recording. `ended_at` null: up to the end. */
   recordings: {

@@ -218,6 +218,22 @@ describe("a viewer's link", () => {
     expect(link.closed()?.reason).toContain("The words of it.");
   });
 
+  test("goes to the resumed program when the one it found is being ended in that moment", async () => {
+    let ending = true;
+    const resumed: string[] = [];
+    const { spawn, view } = viewsOf(terminalHost(), {
+      sources: [(terminalId) => (ending ? { terminalId, watch: () => ((ending = false), null) } : null)],
+      gone: {
+        resume: async (terminalId) => (resumed.push(terminalId), { terminalId, watch: () => () => undefined }),
+        remains: () => Promise.reject(new PosternError("session_not_found", "There is no such session.")),
+      },
+    });
+    const id = await spawn(scriptSpec(reading));
+    const driving = view(id);
+    await expect.poll(async () => (await driving.lines()).join("\n"), patience).toContain("ready");
+    expect(resumed).toEqual([id]);
+  });
+
   test("gives an observer of an ended program the last screen and the exit, and a driver a new program", async () => {
     const resumed: unknown[] = [];
     const { spawn, view } = viewsOf(terminalHost(), {

@@ -13,12 +13,12 @@ import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 /** A live terminal. */
 export interface FoundTerminal {
   readonly terminalId: string;
-  /** Called for each viewer that attached; the returned function is called when that viewer has left. */
+  /** Called for each viewer before it attaches; the returned function is called when that viewer has left. Null when the terminal is being ended. */
   readonly watch: (viewer: {
     readonly mode: TerminalMode;
     /** A driver that requested permission requests in the terminal. */
     readonly permissionsInTerminal: boolean;
-  }) => () => void;
+  }) => (() => void) | null;
 }
 
 /** The last screen of a terminal whose program ended. */
@@ -121,7 +121,8 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         }
         if (leaving.signal.aborted) return;
         if (found === null) return showLastScreen(await deps.gone.remains(sessionId, caller, leaving.signal));
-        attach(found, wanted, size);
+        // A terminal that is being ended is gone at the next look.
+        if (!attach(found, wanted, size)) await enter();
       }
 
       async function resume(sessionId: string, size: TerminalSize | undefined): Promise<FoundTerminal | null> {
@@ -134,17 +135,21 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         }
       }
 
-      function attach(found: FoundTerminal, mode: TerminalMode, size: TerminalSize | undefined): void {
+      function attach(found: FoundTerminal, mode: TerminalMode, size: TerminalSize | undefined): boolean {
         const attachment = attachmentOf(found.terminalId);
         if (attachment.size >= maxViewersOfOne) {
-          return me.close(
+          me.close(
             terminalCloseCodes.tooMany,
             `This terminal already has ${maxViewersOfOne} viewers, the most allowed.`,
           );
+          return true;
         }
-        unwatch = found.watch({ mode, permissionsInTerminal: request.permissionsInTerminal && mode === "drive" });
+        const left = found.watch({ mode, permissionsInTerminal: request.permissionsInTerminal && mode === "drive" });
+        if (left === null) return false;
+        unwatch = left;
         viewer = attachment.join({ ...request, size }, link, mode);
         for (const { data, isBinary } of early.splice(0)) viewer.receive(data, isBinary);
+        return true;
       }
 
       function showLastScreen({ terminalId, screen, exitCode, signal }: EndedTerminal): void {

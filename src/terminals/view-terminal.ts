@@ -28,13 +28,18 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
   async function find(sessionId: string, caller: Caller): Promise<FoundTerminal | null> {
     try {
       const { live } = await locator.locate(sessionId, caller);
+      if (live?.isRetiring) await live.ended();
       if (live === null || live.exit !== null) return null;
       return {
         terminalId: live.terminalId,
         watch({ permissionsInTerminal }) {
-          if (!permissionsInTerminal) return () => undefined;
-          live.askInTerminal(true);
-          return () => live.askInTerminal(false);
+          if (live.isRetiring) return null;
+          const left = live.onViewer();
+          if (permissionsInTerminal) live.askInTerminal(true);
+          return () => {
+            if (permissionsInTerminal) live.askInTerminal(false);
+            left();
+          };
         },
       };
     } catch (error) {

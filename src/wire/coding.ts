@@ -112,6 +112,15 @@ export const sessionSummarySchema = z
       .describe("Problems of the live agent's environment, such as its sandbox, with fixes. Untrusted."),
     continuedBy: z.string().nullable(),
     closedAt: z.string().nullable(),
+    keepRunning: z.boolean().describe("True if the agent is never ended for being idle."),
+    idleEndsAt: z
+      .string()
+      .nullable()
+      .describe("When the idle agent is ended unless it is used before. Null while it is in use or keeps running."),
+    endedAfterIdleMs: z
+      .int()
+      .nullable()
+      .describe("How long the agent was idle before the gateway ended it. Null if it ended otherwise or runs."),
   })
   .meta({ id: "SessionSummary" });
 
@@ -261,6 +270,15 @@ export const answerPermissionInputSchema = z
 
 export const answerPermissionOutputSchema = sessionSummarySchema.meta({ id: "AnswerPermissionOutput" });
 
+export const keepInputSchema = z
+  .strictObject({
+    sessionId: sessionIdSchema,
+    keepRunning: z.boolean().describe("False: the agent is ended when it has been idle for `idleTimeout`."),
+  })
+  .meta({ id: "KeepInput" });
+
+export const keepOutputSchema = sessionSummarySchema.meta({ id: "KeepOutput" });
+
 const colsSchema = z.int().min(1).max(100_000);
 export const spawnInputSchema = z
   .strictObject({
@@ -301,5 +319,7 @@ export type InterruptInput = z.infer<typeof interruptInputSchema>;
 export type InterruptOutput = z.infer<typeof interruptOutputSchema>;
 export type AnswerPermissionInput = z.infer<typeof answerPermissionInputSchema>;
 export type AnswerPermissionOutput = z.infer<typeof answerPermissionOutputSchema>;
+export type KeepInput = z.infer<typeof keepInputSchema>;
+export type KeepOutput = z.infer<typeof keepOutputSchema>;
 export type SpawnInput = z.infer<typeof spawnInputSchema>;
 export type SpawnOutput = z.infer<typeof spawnOutputSchema>;

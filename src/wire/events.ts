@@ -83,6 +83,11 @@ export const sessionExitedSchema = z
     status: sessionStatusSchema,
     exitCode: z.int().nullable().describe("128 plus the signal number after a signal. Null if unknown."),
     signal: z.string().nullable(),
+    endedAfterIdleMs: z
+      .int()
+      .nullable()
+      .default(null)
+      .describe("How long the agent was idle before the gateway ended it. Null if it ended otherwise."),
   })
   .meta({ id: "SessionExitedEvent" });
 

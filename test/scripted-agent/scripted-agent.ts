@@ -29,6 +29,7 @@ export const scriptedAgent: AgentTemplate = {
   accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 0, suffix: "", isExact: () => true, editorKey: null },
   interruptKeys: "\x1b",
+  exitKeys: ["/exit", "\r"],
   loginArgs: [],
   plan,
   parseHook: (payload) =>

@@ -73,7 +73,7 @@ export function createRecordedSessions(): RecordedSessions {
       };
       if (kind === "session.turn_ended") events.push({ kind, ...head });
       else if (kind === "session.exited")
-        events.push({ kind, ...head, status: "completed", exitCode: 0, signal: null });
+        events.push({ kind, ...head, status: "completed", exitCode: 0, signal: null, endedAfterIdleMs: null });
       else events.push({ kind, ...head, activity: "idle", previous: null });
       changes.notify();
     },

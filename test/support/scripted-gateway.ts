@@ -96,6 +96,9 @@ export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSu
     warnings: [],
     continuedBy: null,
     closedAt: null,
+    keepRunning: false,
+    idleEndsAt: null,
+    endedAfterIdleMs: null,
     ...differs,
   };
 }

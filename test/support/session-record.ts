@@ -20,6 +20,8 @@ export function sessionRecord(differs: Partial<SessionRecord> = {}): SessionReco
     signal: null,
     lastScreen: null,
     continuedBy: null,
+    keepRunning: false,
+    endedAfterIdleMs: null,
     ...differs,
   };
 }

@@ -23,6 +23,7 @@ const httpExamples: Readonly<Record<string, string | null>> = {
   coding_list_sessions: post("/api/coding/coding_list_sessions", `{ "limit": 5 }`),
   coding_search_sessions: post("/api/coding/coding_search_sessions", `{ "query": "rate limit", "in": "all" }`),
   coding_interrupt: post("/api/coding/coding_interrupt", `{ "sessionId": "'"$ID"'" }`),
+  coding_keep_session: post("/api/coding/coding_keep_session", `{ "sessionId": "'"$ID"'", "keepRunning": true }`),
   coding_list_agents: post("/api/coding/coding_list_agents", "{}"),
   rescueList: post("/api/coding/rescue_list", "{}"),
   submitLog: post("/api/v1/logs", `{ "content": "Decision: retries = 3", "title": "The flaky mirror" }`),

@@ -35,8 +35,17 @@ describe("an event updates a session's", () => {
       status: "failed",
       exitCode: 137,
       signal: "SIGKILL",
+      endedAfterIdleMs: 5_000,
     };
-    const gone = { status: "failed", exitCode: 137, signal: "SIGKILL", activity: null, pid: null, owner: null };
+    const gone = {
+      status: "failed",
+      endedAfterIdleMs: 5_000,
+      exitCode: 137,
+      signal: "SIGKILL",
+      activity: null,
+      pid: null,
+      owner: null,
+    };
     expect(afterEvent(session, exited)).toMatchObject(gone);
     const status: SessionEvent = {
       ...head,

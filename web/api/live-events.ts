@@ -95,7 +95,10 @@ function oncePer(delayMs: number, task: () => void): { readonly soon: () => void
   };
 }
 
-type FromEvent = Pick<SessionSummary, "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner">;
+type FromEvent = Pick<
+  SessionSummary,
+  "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner" | "endedAfterIdleMs"
+>;
 
 /** The session updated with what the event carries. */
 export function afterEvent<Session extends FromEvent>(session: Session, event: SessionEvent): Session {
@@ -106,8 +109,10 @@ export function afterEvent<Session extends FromEvent>(session: Session, event: S
       return ended(event.status) ? gone({ ...session, status: event.status }) : { ...session, status: event.status };
     case "session.activity":
       return { ...session, activity: event.activity };
-    case "session.exited":
-      return gone({ ...session, status: event.status, exitCode: event.exitCode, signal: event.signal });
+    case "session.exited": {
+      const { status, exitCode, signal, endedAfterIdleMs } = event;
+      return gone({ ...session, status, exitCode, signal, endedAfterIdleMs });
+    }
     case "session.closed":
       return { ...session, closedAt: event.at };
     case "session.turn_ended":

@@ -4,6 +4,7 @@ import { lazy, type ReactNode, Suspense, useState } from "react";
 import {
   type CloseOutput,
   interruptOutputSchema,
+  keepOutputSchema,
   type SessionSummary,
   spawnOutputSchema,
 } from "../../src/wire/coding.ts";
@@ -24,7 +25,8 @@ import {
   sessionTitle,
   shortPath,
 } from "../ui/session-state.ts";
-import { RelativeTime } from "../ui/time.tsx";
+import { SwitchField } from "../ui/switch-field.tsx";
+import { exactTime, RelativeTime } from "../ui/time.tsx";
 import { CloseDialog } from "./close-dialog.tsx";
 
 const SessionMemoryDialog = lazy(async () => ({
@@ -143,6 +145,7 @@ export function SessionHeader({
             <RelativeTime at={summary.updatedAt} />
           </span>
         </div>
+        <KeepRunning summary={summary} sessionId={sessionId} />
         <Remembered summary={summary} />
       </div>
       <ErrorNotice error={actions.error} className="mt-2" />
@@ -172,6 +175,31 @@ function State({ tone, words, className }: SessionState & { readonly className: 
       {words}
     </span>
   );
+}
+
+/** Whether the agent keeps running while it is idle. */
+function KeepRunning({ summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string }) {
+  const client = useQueryClient();
+  const mayWrite = useMay("coding:write");
+  const keep = useAct({
+    mutationFn: (keepRunning: boolean) =>
+      acting.codingKeepSession({ sessionId: summary.sessionId, keepRunning }, { output: keepOutputSchema }),
+    onSuccess: () => void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) }),
+  });
+  if (!mayWrite || summary.owner === "external" || !isLive(summary)) return null;
+  const checked = keep.isPending ? keep.variables : summary.keepRunning;
+  return (
+    <div className="shrink-0 text-xs max-sm:hidden" title={keepTitle(summary)}>
+      <SwitchField label="Keep running" checked={checked} onChange={keep.mutate} disabled={keep.isPending} />
+      <ErrorNotice error={keep.error} />
+    </div>
+  );
+}
+
+function keepTitle({ keepRunning, idleEndsAt }: SessionSummary): string {
+  if (keepRunning) return "The agent keeps running, however long it is idle.";
+  if (idleEndsAt === null) return "An agent that is idle for too long is ended. You can resume its session.";
+  return `If it stays idle, the agent is ended on ${exactTime(idleEndsAt)}. You can resume its session.`;
 }
 
 /** Opens the session's memory, with the scope logs:read. */

@@ -8,6 +8,7 @@ const running = {
   owner: "gateway",
   closedAt: null,
   turnFailure: null,
+  endedAfterIdleMs: null,
 } as const;
 
 describe("the state of a session", () => {
@@ -27,7 +28,8 @@ describe("the state of a session", () => {
     const ended = { ...running, status: "completed", activity: "needs_permission" } as const;
     expect(needsYou(ended)).toBe(false);
     expect(sessionState(ended).words).toBe("Ended");
-    expect(sessionState({ ...ended, closedAt: "2026-01-01T00:00:00Z" }).words).toBe("Closed");
+    expect(sessionState({ ...ended, endedAfterIdleMs: 43_200_500 }).words).toBe("Ended after 12 hours idle");
+    expect(sessionState({ ...ended, closedAt: "2026-01-01T00:00:00Z", endedAfterIdleMs: 1 }).words).toBe("Closed");
     expect(sessionState({ ...ended, status: "failed" })).toEqual({ tone: "failed", words: "Failed" });
   });
 
@@ -76,8 +78,11 @@ const events: readonly (readonly [SessionEvent, string | null])[] = [
   [{ ...head, kind: "session.activity", activity: "needs_answer", previous: "working" }, "Codex has a question"],
   [{ ...head, kind: "session.activity", activity: "working", previous: "idle" }, null],
   [{ ...head, kind: "session.turn_ended" }, "Codex has finished"],
-  [{ ...head, kind: "session.exited", status: "failed", exitCode: 1, signal: null }, "Codex has failed"],
-  [{ ...head, kind: "session.exited", status: "completed", exitCode: 0, signal: null }, null],
+  [
+    { ...head, kind: "session.exited", status: "failed", exitCode: 1, signal: null, endedAfterIdleMs: null },
+    "Codex has failed",
+  ],
+  [{ ...head, kind: "session.exited", status: "completed", exitCode: 0, signal: null, endedAfterIdleMs: null }, null],
   [{ ...head, kind: "session.closed" }, null],
 ];
 

@@ -1,5 +1,6 @@
 import type { Activity, SessionSummary } from "../../src/wire/coding.ts";
 import type { SessionEvent } from "../../src/wire/events.ts";
+import { idleEndWords } from "../../src/wire/idle-words.ts";
 
 /** The look of a lamp: lit while working, amber while it needs the user, hollow at rest. */
 export type LampTone = "working" | "needs-you" | "idle" | "ended" | "failed" | "limited";
@@ -20,15 +21,23 @@ const byActivity: Readonly<Record<Activity, SessionState>> = {
   limited: { tone: "limited", words: "Rate limited" },
 };
 
-type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt" | "turnFailure">;
+type Known = Pick<SessionSummary, "status" | "activity" | "owner" | "closedAt" | "turnFailure" | "endedAfterIdleMs">;
 
-export function sessionState({ status, activity, owner, closedAt, turnFailure }: Known): SessionState {
+export function sessionState(session: Known): SessionState {
+  const { status, activity, owner, closedAt, turnFailure, endedAfterIdleMs } = session;
   if (status === "failed") return { tone: "failed", words: "Failed" };
+  if (status === "completed" && closedAt === null && endedAfterIdleMs !== null) {
+    return { tone: "ended", words: capitalized(idleEndWords(endedAfterIdleMs)) };
+  }
   if (status === "completed") return { tone: "ended", words: closedAt === null ? "Ended" : "Closed" };
   if (owner === "external") return { tone: "idle", words: "Running outside Postern" };
   if (activity === "idle" && turnFailure !== null) return { tone: "failed", words: "Last turn failed" };
   if (activity !== null) return byActivity[activity];
   return status === "initializing" ? byActivity.starting : { tone: "idle", words: "Running" };
+}
+
+function capitalized(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Whether the agent has a process. */

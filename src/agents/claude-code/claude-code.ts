@@ -84,6 +84,7 @@ export const claudeCode: AgentTemplate = {
     editorKey: "\x07",
   },
   interruptKeys: "\x1b",
+  exitKeys: ["\x04", "\x04"],
   loginArgs: ["auth", "login"],
   plan,
   parseHook: (payload) => parsePayload(payload, toEvent),
@@ -113,7 +114,12 @@ export const claudeCode: AgentTemplate = {
     const activity = state?.sessionId === agentSessionId ? claudeActivity(state) : null;
     return activity === null
       ? null
-      : { activity, since: state?.statusUpdatedAt ?? null, hooked: state?.waitingFor !== "dialog open" };
+      : {
+          activity,
+          since: state?.statusUpdatedAt ?? null,
+          hooked: state?.waitingFor !== "dialog open",
+          inBackground: state?.status === "shell",
+        };
   },
   liveStatePath: ({ pid, env }) => join(sessionsDir(env), `${pid}.json`),
   loginState,

@@ -66,6 +66,7 @@ export const codex: AgentTemplate = {
   accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
+  exitKeys: ["/quit", "\r"],
   // It waits for the browser on local port 1455.
   loginArgs: ["login"],
   codeLoginArgs: ["login", "--device-auth"],

@@ -54,6 +54,7 @@ export const geminiCli: AgentTemplate = {
   // Enter within 40 ms of a paste is a line break, and so is Enter after a last `\`.
   paste: { bracketed: true, enterDelayMs: 300, suffix: " ", isExact: () => true, editorKey: null },
   interruptKeys: "\x1b",
+  exitKeys: ["/quit", "\r"],
   // Its own dialog logs in.
   loginArgs: [],
   plan,

@@ -1,0 +1,56 @@
+import type { ObservedState } from "../agents/index.ts";
+import type { SessionEffect, SessionMessage, SessionState } from "./session-state.ts";
+
+interface Step {
+  readonly state: SessionState;
+  readonly effects: readonly SessionEffect[];
+}
+
+/** What a look at an agent at rest found. */
+export interface FoundAtRest {
+  /** The agent's own report; `none` from an agent that makes none. */
+  readonly observed: ObservedState | "none" | "unknown";
+  /** The text in the composer; null when it cannot be read. */
+  readonly draft: string | null;
+  /** Whether a process that the agent started after its first prompt still runs. */
+  readonly runsTask: boolean;
+  /** Whether the conversation can be resumed from its transcript. */
+  readonly canResume: boolean;
+}
+
+/** When the agent is ended unless someone uses it before, epoch milliseconds; null while it is in use, or is to keep running. */
+export function idleEndsAt(state: SessionState, idleTimeoutMs: number): number | null {
+  const { life, identity, activity, prompts, transcript, hooks, use, restingSince } = state;
+  if (life.kind !== "running" || identity.record.keepRunning || use.viewers > 0) return null;
+  if (activity.activity !== "idle" || activity.turnRuns || activity.permissions.length > 0) return null;
+  if (prompts.sent !== null || prompts.received.length > 0 || prompts.waiting.length > 0) return null;
+  if (transcript.summary === null) return null; // there is nothing to resume
+  const written = Date.parse(transcript.summary.updatedAt ?? "") || 0;
+  return Math.max(use.lastAt, restingSince, written, hooks.any ? hooks.lastAt : 0) + idleTimeoutMs;
+}
+
+/** Whether nothing speaks against ending an agent at rest. What is unknown speaks against it. */
+function isUnused({ observed, draft, runsTask, canResume }: FoundAtRest): boolean {
+  if (observed === "unknown" || draft !== "" || runsTask || !canResume) return false;
+  return observed === "none" || (observed.activity === "idle" && observed.inBackground !== true);
+}
+
+/** A viewer attached or left. When the last one leaves, the record notes it, for a gateway that finds the agent later. */
+export function viewed(state: SessionState, did: "attach" | "leave", now: number): Step {
+  const viewers = Math.max(0, state.use.viewers + (did === "attach" ? 1 : -1));
+  const effects: readonly SessionEffect[] = viewers === 0 ? [{ kind: "note_use", at: now }] : [];
+  return { state: { ...state, use: { ...state.use, viewers, lastAt: now } }, effects };
+}
+
+/** An agent that is due but in use, as by text in its composer, is due again after another whole time without use. */
+export function idleChecked(
+  state: SessionState,
+  { found, idleTimeoutMs }: Extract<SessionMessage, { kind: "idle_checked" }>,
+  now: number,
+): Step {
+  const endsAt = idleEndsAt(state, idleTimeoutMs);
+  if (endsAt === null || endsAt > now) return { state, effects: [] };
+  if (!isUnused(found)) return { state: { ...state, use: { ...state.use, lastAt: now } }, effects: [] };
+  const idleMs = now - endsAt + idleTimeoutMs;
+  return { state: { ...state, life: { kind: "retiring", idleMs } }, effects: [{ kind: "retire" }] };
+}
