@@ -62,7 +62,9 @@ test("forgetting a session does not ask with --yes, and fails without a terminal
 const keepTool = "coding_keep_session";
 
 async function keep(argv: readonly string[], session: Parameters<typeof sessionSummary>[0]) {
-  const gateway = await startScriptedGateway({ [keepTool]: [{ body: sessionSummary({ sessionId: "0b0c", ...session }) }] });
+  const gateway = await startScriptedGateway({
+    [keepTool]: [{ body: sessionSummary({ sessionId: "0b0c", ...session }) }],
+  });
   onTestFinished(() => gateway.close());
   const ports = { socketPath: async () => gateway.socketPath };
   const { code, stdout } = await runCommand(["session", "keep", "0b0c", ...argv], { ports });

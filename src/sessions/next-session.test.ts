@@ -15,8 +15,8 @@ import type { TurnState } from "../transcripts/index.ts";
 import type { ActivityState, OpenPermission } from "./activity.ts";
 import { nextSession } from "./next-session.ts";
 import type { OutboxPrompt, SentPrompt } from "./prompts.ts";
-import type { FoundAtRest } from "./retirement.ts";
 import {
+  type FoundAtRest,
   newSessionState,
   type SessionEffect,
   type SessionLook,

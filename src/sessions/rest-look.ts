@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import { processRow, startedAt } from "../platform/process-table.ts";
 import { descendantsOf } from "../platform/processes.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
-import type { FoundAtRest } from "./retirement.ts";
+import type { FoundAtRest } from "./session-state.ts";
 import { composerText, unlessGone, writeAsSeen } from "./submit.ts";
 
 interface RestingTerminal {

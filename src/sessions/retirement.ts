@@ -1,21 +1,8 @@
-import type { ObservedState } from "../agents/index.ts";
-import type { SessionEffect, SessionMessage, SessionState } from "./session-state.ts";
+import type { FoundAtRest, SessionEffect, SessionMessage, SessionState } from "./session-state.ts";
 
 interface Step {
   readonly state: SessionState;
   readonly effects: readonly SessionEffect[];
-}
-
-/** What a look at an agent at rest found. */
-export interface FoundAtRest {
-  /** The agent's own report; `none` from an agent that makes none. */
-  readonly observed: ObservedState | "none" | "unknown";
-  /** The text in the composer; null when it cannot be read. */
-  readonly draft: string | null;
-  /** Whether a process that the agent started after its first prompt still runs. */
-  readonly runsTask: boolean;
-  /** Whether the conversation can be resumed from its transcript. */
-  readonly canResume: boolean;
 }
 
 /** When the agent is ended unless someone uses it before, epoch milliseconds; null while it is in use, or is to keep running. */

@@ -6,7 +6,6 @@ import type { ReportedLine } from "./hook-reports.ts";
 import { type IdentityMessage, type IdentityState, newIdentity } from "./identity.ts";
 import type { OpenPrompt } from "./prompt-queue.ts";
 import { noPrompts, type PromptEffect, type PromptMessage, type PromptsState, samePrompt } from "./prompts.ts";
-import type { FoundAtRest } from "./retirement.ts";
 import { newScreen, type ScreenLook, type ScreenView, screenMatters } from "./screen-view.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-view.ts";
@@ -123,6 +122,18 @@ export interface SessionLook {
   readonly file: ObservedState | null;
   /** Permissions whose hooks wait for a decision. */
   readonly held: readonly string[];
+}
+
+/** What a look at an agent at rest found. */
+export interface FoundAtRest {
+  /** The agent's own report; `none` from an agent that makes none. */
+  readonly observed: ObservedState | "none" | "unknown";
+  /** The text in the composer; null when it cannot be read. */
+  readonly draft: string | null;
+  /** Whether a process that the agent started after its first prompt still runs. */
+  readonly runsTask: boolean;
+  /** Whether the conversation can be resumed from its transcript. */
+  readonly canResume: boolean;
 }
 
 /** What has to be done, in this order. */
