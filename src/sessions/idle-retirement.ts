@@ -30,7 +30,7 @@ export function dueSessions<T extends { readonly idleEndsAt: number | null }>(
     const { idleEndsAt } = session;
     return idleEndsAt !== null && idleEndsAt <= now ? [{ session, idleEndsAt }] : [];
   });
-  return due.sort((a, b) => a.idleEndsAt - b.idleEndsAt).map(({ session }) => session);
+  return due.toSorted((a, b) => a.idleEndsAt - b.idleEndsAt).map(({ session }) => session);
 }
 
 /** Ends agents that were idle for too long, one after another. Their sessions can be resumed. */
