@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { type Clock, isoTime } from "../core/clock.ts";
-import { PosternError } from "../core/errors.ts";
+import { isPosternError, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { GuardedFetch } from "../platform/guarded-fetch.ts";
@@ -33,7 +33,7 @@ export interface WebhookOwner {
 export interface Webhooks {
   /**
    * @returns also the secret, which is shown only once
-   * @throws PosternError `invalid_request`
+   * @throws PosternError `webhook_url_refused` for a URL that no event can reach, `invalid_request` for too many
    */
   add(owner: WebhookOwner, wanted: AddWebhookInput): Promise<AddedWebhook>;
   list(owner: WebhookOwner): Promise<readonly Webhook[]>;
@@ -89,6 +89,19 @@ export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
   /** Webhooks with new events. */
   const woken = new Set<string>();
 
+  /** By the rule of each delivery, which looks up the name again. */
+  async function checkUrl(url: string): Promise<void> {
+    try {
+      if (new URL(url).hash !== "") throw new PosternError("url_refused", "The URL must not have a fragment.");
+      await deps.fetch.check(url);
+    } catch (error) {
+      if (!isPosternError(error)) throw error;
+      throw new PosternError("webhook_url_refused", `Events can never reach this webhook. ${error.message}`, {
+        cause: error,
+      });
+    }
+  }
+
   async function require(owner: WebhookOwner, webhookId: string): Promise<StoredWebhook> {
     const webhook = await store.find(webhookId, owner.accountId);
     if (webhook !== null) return webhook;
@@ -97,7 +110,7 @@ export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
 
   return {
     async add(owner, wanted) {
-      checkUrl(wanted.url);
+      await checkUrl(wanted.url);
       if ((await store.count()) >= maxWebhooks) {
         throw new PosternError(
           "invalid_request",
@@ -169,14 +182,4 @@ export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
     },
     close: () => sender.close(),
   };
-}
-
-/** Whether the address is public is checked at each request. */
-function checkUrl(text: string): void {
-  const url = new URL(text);
-  if (url.username === "" && url.password === "" && url.hash === "") return;
-  throw new PosternError(
-    "invalid_request",
-    "A webhook URL must not contain credentials or a fragment. To authenticate requests, verify their signatures.",
-  );
 }

@@ -43,6 +43,7 @@ export const problemStatuses = {
   unsupported_media_type: 415,
   dir_not_found: 422,
   not_a_git_repository: 422,
+  webhook_url_refused: 422,
   base_branch_not_found: 422,
   branch_not_found: 422,
   agent_not_configured: 422,

@@ -8,10 +8,13 @@ import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { silentLog } from "../core/log.ts";
 import { createEvents } from "../events/index.ts";
-import { createAddressList, createGuardedFetch } from "../platform/guarded-fetch.ts";
+import { createAddressList, createGuardedFetch, type ResolvedAddress } from "../platform/guarded-fetch.ts";
 import { webhookRoutes } from "./index.ts";
 
-async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {
+async function setUp(
+  allowed: readonly string[] = ["127.0.0.1"],
+  resolve?: (host: string) => Promise<readonly ResolvedAddress[]>,
+) {
   const { db } = await openSqliteTestStore();
   // The two stores here have different owners; webhooks belong to an account in their store.
   const owner = { ...(await createAccounts({ db, clock: systemClock }).owner()), folders: null };
@@ -20,7 +23,11 @@ async function setUp(allowed: readonly string[] = ["127.0.0.1"]) {
     clock: systemClock,
     log: silentLog,
     secrets: newSecretBox(),
-    fetch: createGuardedFetch({ clock: systemClock, allowed: createAddressList(allowed) }),
+    fetch: createGuardedFetch({
+      clock: systemClock,
+      allowed: createAddressList(allowed),
+      ...(resolve !== undefined && { resolve }),
+    }),
     isVisible: async () => true,
   });
   const { webhooks } = events;
@@ -81,10 +88,31 @@ test("a webhook is added, listed without its secret, served and removed", async 
   expect(await call("DELETE", `/${webhookId}`)).toMatchObject({ status: 404, answer: { code: "webhook_not_found" } });
 });
 
-test("a private address is refused at each request where the configuration does not allow it", async () => {
+test("a URL that no event can reach is refused when it is added", async () => {
   const { call } = await setUp([]);
   const receiver = await startWebhookReceiver();
-  const { answer } = await call("POST", "", { url: receiver.url });
+  for (const url of [
+    receiver.url,
+    "https://10.0.0.1/",
+    "https://[::1]/",
+    "https://hooks.invalid/",
+    "https://me:secret@example.org/",
+    "https://example.org/#there",
+  ]) {
+    expect(await call("POST", "", { url }), url).toMatchObject({
+      status: 422,
+      answer: { code: "webhook_url_refused" },
+    });
+  }
+  expect(JSON.stringify(await call("POST", "", { url: receiver.url }))).toContain("allowPrivateAddresses");
+  expect(await call("GET", "")).toMatchObject({ answer: { webhooks: [] } });
+});
+
+test("a name that becomes private after it was added is refused at each request", async () => {
+  const addresses = ["93.184.216.34", "127.0.0.1"];
+  const { call } = await setUp([], async () => [{ address: addresses.shift() ?? "127.0.0.1", family: 4 }]);
+  const receiver = await startWebhookReceiver();
+  const { answer } = await call("POST", "", { url: `https://hooks.company.net:${new URL(receiver.url).port}/` });
   const tried = await call("POST", `/${idOf(answer)}/test`);
   expect(tried).toMatchObject({ status: 200, answer: { ok: false, status: null } });
   expect(JSON.stringify(tried.answer)).toContain("allowPrivateAddresses");
@@ -93,7 +121,7 @@ test("a private address is refused at each request where the configuration does 
 
 test("an invalid webhook URL is refused", async () => {
   const { call } = await setUp();
-  for (const url of ["ftp://example.org/", "hello", "https://me:secret@example.org/", "https://example.org/#there"]) {
+  for (const url of ["ftp://example.org/", "hello"]) {
     expect(await call("POST", "", { url }), url).toMatchObject({ status: 400, answer: { code: "invalid_request" } });
   }
   expect((await call("POST", "", { url: "https://example.org/", kinds: ["session.party"] })).status).toBe(400);

@@ -3,13 +3,8 @@ import { createServer as createTcpServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../test/support/fake-clock.ts";
 import { systemClock } from "../core/clock.ts";
-import {
-  createAddressList,
-  createGuardedFetch,
-  isAddressEntry,
-  isPublicAddress,
-  type ResolvedAddress,
-} from "./guarded-fetch.ts";
+import { createAddressList, createGuardedFetch, isAddressEntry, type ResolvedAddress } from "./guarded-fetch.ts";
+import { isPublicAddress } from "./public-addresses.ts";
 
 const get = { method: "GET" } as const;
 
@@ -89,6 +84,41 @@ test("other protocols, credentials and invalid URLs are refused", async () => {
   for (const url of ["ftp://127.0.0.1/", "file:///etc/passwd", "http://me:secret@127.0.0.1/", "hello"]) {
     await expect(fetch(url, get)).rejects.toMatchObject({ code: "url_refused" });
   }
+});
+
+test("a check refuses what a request would refuse, and sends nothing", async () => {
+  const names = { "inside.example": ["10.0.0.1"], "out.example": ["93.184.216.34"] };
+  const { fetch } = guarded(["192.168.7.0/24"], names);
+  for (const [url, code] of [
+    ["ftp://out.example/", "url_refused"],
+    ["hello", "url_refused"],
+    ["https://me:secret@out.example/", "url_refused"],
+    ["http://out.example/", "url_refused"],
+    ["https://127.0.0.1/", "address_refused"],
+    ["https://inside.example/", "address_refused"],
+  ] as const) {
+    await expect(fetch.check(url), url).rejects.toMatchObject({ code });
+  }
+  await fetch.check("https://out.example/");
+  await fetch.check("http://192.168.7.1/");
+});
+
+test("a check passes a name that cannot be looked up now, but none that can never exist", async () => {
+  const clock = createFakeClock();
+  const offline = { clock, resolve: () => Promise.reject(new Error("getaddrinfo EAI_AGAIN")) };
+  const { check } = createGuardedFetch({ ...offline, allowed: createAddressList(["nas.local"]) });
+  for (const host of ["hooks.company.net", "hooks.company.net.", "nas.local"]) await check(`https://${host}/`);
+  for (const host of ["nas", "x.invalid", "x.TEST", "localhost.", "a..net", `${"a".repeat(64)}.net`]) {
+    await expect(check(`https://${host}/`), host).rejects.toMatchObject({ code: "address_refused" });
+  }
+  const slow = createGuardedFetch({
+    clock,
+    resolve: () => new Promise(() => undefined),
+    allowed: createAddressList([]),
+  });
+  const checked = slow.check("https://hooks.company.net/");
+  await clock.advance(5_000);
+  await checked;
 });
 
 test("http is refused unless allowed, even to a public address", async () => {

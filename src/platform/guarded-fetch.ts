@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import type { Clock } from "../core/clock.ts";
-import { messageOf, PosternError } from "../core/errors.ts";
+import { hasCode, messageOf, PosternError } from "../core/errors.ts";
+import { canBePublicName, isPublicAddress } from "./public-addresses.ts";
 
 /** `url_refused`, `address_refused`: not allowed. `redirect_refused`: redirects are not followed. */
 export type GuardedFetchErrorCode =
@@ -32,7 +33,14 @@ interface GuardedRequest {
  * configuration allows can be private, and http.
  * @throws PosternError {@link GuardedFetchErrorCode}
  */
-export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<FetchedAnswer>;
+export interface GuardedFetch {
+  (url: string, request: GuardedRequest): Promise<FetchedAnswer>;
+  /**
+   * Refuses a URL that no request can reach, by the rule of a request. A name that cannot be looked up now passes, if it can exist.
+   * @throws PosternError `url_refused` | `address_refused`
+   */
+  check(url: string): Promise<void>;
+}
 
 export interface ResolvedAddress {
   readonly address: string;
@@ -54,9 +62,9 @@ export function createGuardedFetch(deps: {
 }): GuardedFetch {
   const { clock, allowed, resolve = resolveBySystem } = deps;
 
-  async function fetch(url: string, request: GuardedRequest, signal: AbortSignal): Promise<FetchedAnswer> {
-    const target = parseTarget(url);
-    const { host } = target;
+  /** Where a request goes. @throws PosternError `url_refused` | `address_refused`; otherwise the reason of a failed lookup */
+  async function targetOf(text: string, signal: AbortSignal) {
+    const { url, host } = parseTarget(text);
     const addresses =
       isIP(host) === 0 ? await orAborted(resolve(host), signal) : [{ address: host, family: isIP(host) }];
     const hostAllowed = allowed.hasHost(host);
@@ -66,21 +74,20 @@ export function createGuardedFetch(deps: {
     if (refused !== undefined || addresses.length === 0) {
       throw refusal("address_refused", `${host} is not, or not only, on the public internet. ${howToAllow}`);
     }
-    if (target.url.protocol === "http:" && !addresses.every(isAllowed)) {
+    if (url.protocol === "http:" && !addresses.every(isAllowed)) {
       throw refusal("url_refused", `${host} must be reached by https. ${howToAllow}`);
     }
-    return send(target.url, { ...request, signal, addresses });
+    return { url, addresses };
   }
 
-  return async (url, request) => {
+  async function withinTime<T>(given: AbortSignal | undefined, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const late = new AbortController();
     const cancel = clock.after(fetchTimeoutMs, () => {
       late.abort(refusal("fetch_timeout", `No complete answer within ${fetchTimeoutMs / 1_000} s.`));
     });
-    const signals = request.signal === undefined ? [late.signal] : [late.signal, request.signal];
-    const signal = AbortSignal.any(signals);
+    const signal = AbortSignal.any(given === undefined ? [late.signal] : [late.signal, given]);
     try {
-      return await fetch(url, request, signal);
+      return await task(signal);
     } catch (error) {
       if (late.signal.aborted) throw late.signal.reason;
       if (error instanceof PosternError) throw error;
@@ -88,7 +95,32 @@ export function createGuardedFetch(deps: {
     } finally {
       cancel();
     }
-  };
+  }
+
+  async function fetch(text: string, request: GuardedRequest): Promise<FetchedAnswer> {
+    return withinTime(request.signal, async (signal) => {
+      const { url, addresses } = await targetOf(text, signal);
+      return send(url, { ...request, signal, addresses });
+    });
+  }
+
+  async function check(text: string): Promise<void> {
+    try {
+      await withinTime(undefined, (signal) => targetOf(text, signal));
+    } catch (error) {
+      const { host } = parseTarget(text);
+      if (!isLookupFailure(error)) throw error;
+      if (!allowed.hasHost(host) && !canBePublicName(host)) {
+        throw refusal("address_refused", `${host} is not a name of the public internet. ${howToAllow}`);
+      }
+    }
+  }
+
+  return Object.assign(fetch, { check });
+}
+
+function isLookupFailure(error: unknown): boolean {
+  return hasCode(error, "fetch_failed") || hasCode(error, "fetch_timeout");
 }
 
 const howToAllow = "To allow it, add it to allowPrivateAddresses in config.json.";
@@ -186,49 +218,6 @@ function reasonOf(error: unknown): string {
 
 function refusal(code: GuardedFetchErrorCode, message: string, cause?: unknown): PosternError<GuardedFetchErrorCode> {
   return new PosternError(code, message, cause === undefined ? {} : { cause });
-}
-
-/**
- * Networks that are not the public internet.
- * @see the IANA registries of special-purpose IPv4 and IPv6 addresses (RFC 6890)
- */
-const special: readonly (readonly [string, number])[] = [
-  ["0.0.0.0", 8], // "this network"; 0.0.0.0 reaches this machine
-  ["10.0.0.0", 8],
-  ["100.64.0.0", 10], // carrier-grade NAT
-  ["127.0.0.0", 8],
-  ["169.254.0.0", 16], // link-local; also where clouds serve a machine's credentials
-  ["172.16.0.0", 12],
-  ["192.0.0.0", 24],
-  ["192.0.2.0", 24],
-  ["192.88.99.0", 24],
-  ["192.168.0.0", 16],
-  ["198.18.0.0", 15],
-  ["198.51.100.0", 24],
-  ["203.0.113.0", 24],
-  ["224.0.0.0", 4], // multicast
-  ["240.0.0.0", 4], // reserved, broadcast
-];
-
-// Of IPv6 only global unicast, without the special networks in it.
-const globalUnicast = ["2000::", 3] as const;
-const specialV6: readonly (readonly [string, number])[] = [
-  ["2001::", 23], // Teredo, ORCHID and others
-  ["2001:db8::", 32],
-  ["2002::", 16], // 6to4: an IPv4 address inside
-  ["3fff::", 20],
-];
-
-const blocked = new BlockList();
-for (const [net, prefix] of special) blocked.addSubnet(net, prefix, "ipv4");
-for (const [net, prefix] of specialV6) blocked.addSubnet(net, prefix, "ipv6");
-const unicast = new BlockList();
-unicast.addSubnet(...globalUnicast, "ipv6");
-
-/** Whether this IP address is public; an IPv4 address written as IPv6 never is. */
-export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 4) return !blocked.check(address, "ipv4");
-  return isIP(address) === 6 && unicast.check(address, "ipv6") && !blocked.check(address, "ipv6");
 }
 
 /** Hosts, addresses and networks from the configuration. */

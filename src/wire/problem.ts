@@ -41,6 +41,7 @@ export const problemCodes = [
   "base_branch_not_found",
   "branch_not_found",
   "agent_not_configured",
+  "webhook_url_refused",
   "agent_binary_missing",
   "agent_version_unsupported",
   "model_not_supported",
@@ -204,6 +205,12 @@ export const problemHelp = {
   not_a_git_repository: {
     meaning: "A worktree requires a Git repository, and the directory is not in one.",
     remedy: "Omit `worktree`, or run `git init` and create a first commit.",
+  },
+  webhook_url_refused: {
+    meaning:
+      "Events can never reach the webhook's URL: it is not https, not on the public internet, or has credentials.",
+    remedy:
+      "Use an https URL on the public internet, or allow the host with the setting `allowPrivateAddresses`. To authenticate requests, verify their signatures.",
   },
   base_branch_not_found: {
     meaning: "The base branch, tag or commit does not exist in the repository.",
