@@ -1,3 +1,5 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createWorld, type World } from "../support/gateway.ts";
 import {
@@ -49,6 +51,24 @@ test("`postern coding` asks an agent, asks on, reads it back, closes and resumes
   const { stdout } = await postern("coding", "read", sessionId, "--json");
   const prompts = JSON.parse(stdout).turns.filter((turn: { role: string }) => turn.role === "user");
   expect(prompts).toMatchObject([{ text: "Say hello" }, { text: "And again" }, { text: "Once more" }]);
+});
+
+test("the start of an ID and `last` name a session, an answer with --wait prints the rest, a failed start its screen", async () => {
+  const asked = await postern("coding", "ask", "run: echo from-the-command");
+  expect(asked.code).toBe(1);
+  const [, id = ""] = /`postern coding answer (\S+) --allow`/.exec(asked.stderr) ?? [];
+  const answered = await postern("coding", "answer", "last", "--allow", "--wait");
+  expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("RESULT 1 ok: from-the-command") });
+  expect(answered.stderr).toContain(`${id} · scripted · idle`);
+  expect(await postern("coding", "close", id.slice(0, 8))).toMatchObject({ code: 0, stdout: `Closed ${id}.\n` });
+  const start = join(world.root, "scripted", "start.json");
+  await writeFile(start, JSON.stringify({ exit: 3, says: "\u001b[31mNo such model" }));
+  const failed = await postern("coding", "ask", "Start");
+  await rm(start);
+  expect(failed).toMatchObject({ code: 1, stdout: "" });
+  expect(failed.stderr).toMatch(
+    /^The agent's last screen:\n\n {2}│ No such model\n\npostern: agent_start_failed: .*`postern doctor --smoke`.*\n$/,
+  );
 });
 
 test("a prompt that the agent would run as a command is refused in one line", async () => {

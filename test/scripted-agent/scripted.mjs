@@ -13,7 +13,10 @@ if (options.version) {
 }
 const stateDir = process.env.SCRIPTED_HOME ?? join(process.env.HOME ?? "/", ".scripted");
 const start = readStart(join(stateDir, "start.json"));
-if (start.exit !== undefined) process.exit(start.exit);
+if (start.exit !== undefined) {
+  process.stdout.write(start.says ?? "");
+  process.exit(start.exit);
+}
 if (start.delayMs) await new Promise((resolve) => setTimeout(resolve, start.delayMs));
 
 const session = createSession({ stateDir, id: options.session, resumes: options.resumes });
