@@ -12,7 +12,7 @@ const heartbeatMs = 15_000;
 const pauseMs = 200;
 
 /** A session with the turns that follow a prompt or an answer. */
-export interface Followed extends SessionSummary {
+interface Followed extends SessionSummary {
   readonly turns?: AskOutput["turns"];
   readonly delivered: AskOutput["delivered"];
 }
