@@ -10,6 +10,7 @@ import { PosternError } from "../core/errors.ts";
 import { silentLog } from "../core/log.ts";
 import { firstIdAt } from "../events/event-id.ts";
 import { createEvents } from "../events/index.ts";
+import { createAddressList, createGuardedFetch } from "../platform/guarded-fetch.ts";
 import { eventRoutes, openApiRoutes, signInRoutes } from "./index.ts";
 
 /** The stream on a real server and store; the server's own clock is the test's. */
@@ -21,7 +22,7 @@ async function setUp() {
     clock,
     log: silentLog,
     secrets: newSecretBox(),
-    fetch: () => Promise.reject(new Error("There are no webhooks.")),
+    fetch: createGuardedFetch({ clock, allowed: createAddressList([]) }),
     isVisible: async (dir, within) => within === null || within.some((folder) => dir.startsWith(folder)),
   });
   const gateway = { id: "g", version: "1.2.3", baseUrl: "http://localhost:7177" };
