@@ -72,7 +72,7 @@ async function servicePart(service: Service | null): Promise<InstalledPart | nul
 async function agentFilesPart(config: Config): Promise<InstalledPart | null> {
   const env = definedIn(config.env);
   const templates = createTemplates(config.agents);
-  const files = (await Promise.all(templates.map((template) => template.ownFiles?.(env) ?? []))).flat();
+  const files = (await Promise.all(templates.map(async (template) => (await template.ownFiles?.(env)) ?? []))).flat();
   if (files.length === 0) return null;
   return {
     name: "agent files",

@@ -28,7 +28,7 @@ export function manualPage(program: Command, version: string): string {
     ...options(program),
     ".SH COMMANDS",
     "All commands take \\fB\\-\\-json\\fR and \\fB\\-\\-help\\fR.",
-    ...visibleIn(program).flatMap((command) => section(program, command, ["postern"])),
+    ...visibleIn(program).flatMap((command) => section(command, ["postern"])),
     ".SH EXIT STATUS",
     ...exitCodeWords.flatMap(({ code, long }) => [".TP", `.B ${code}`, line(long)]),
     ".SH ENVIRONMENT",
@@ -51,10 +51,10 @@ function visibleIn(command: Command): readonly Command[] {
 }
 
 /** A command, or those of a group. */
-function section(program: Command, command: Command, above: readonly string[]): readonly string[] {
+function section(command: Command, above: readonly string[]): readonly string[] {
   const words = [...above, command.name()];
   const inner = visibleIn(command);
-  if (inner.length > 0) return inner.flatMap((each) => section(program, each, words));
+  if (inner.length > 0) return inner.flatMap((each) => section(each, words));
   const help = command.createHelp();
   const usage = command.registeredArguments.map((argument) => help.argumentTerm(argument));
   const named = command.registeredArguments.map((argument, index) => {

@@ -80,9 +80,9 @@ function questions({ stdin, stderr }: Pick<CliContext, "stdin" | "stderr">): Ask
   return async (question) => {
     stderr(plainLine(question).concat(" "));
     while (!text.includes("\n") && text.length <= maxAnswerLength) {
-      const { done, value } = await chunks.next();
-      if (done) break;
-      text += Buffer.from(value).toString("utf8");
+      const chunk = await chunks.next();
+      if (chunk.done === true) break;
+      text += Buffer.from(chunk.value).toString("utf8");
     }
     const [answer = "", ...rest] = text.split("\n");
     text = rest.join("\n");
