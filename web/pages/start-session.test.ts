@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { errorOfAnswer, PosternClientError } from "../../src/client/index.ts";
-import { newSessionErrors } from "./start-session.ts";
+import { newSessionErrors, placeOf } from "./start-session.ts";
 
 test.each([
   ["dir_not_allowed", "dir"],
@@ -28,4 +28,14 @@ test("an error without a field is shown above the form; without an error nothing
   const error = new PosternClientError("too_many_sessions", "32 are live.", { status: 429 });
   expect(newSessionErrors(error)).toEqual({ byField: {}, general: error });
   expect(newSessionErrors(null)).toEqual({ byField: {}, general: null });
+});
+
+test("a worktree's branch is left to the gateway when the field is empty", () => {
+  const form = { dir: " /code ", agent: "", model: "", worktree: true, baseBranch: "main", branch: " " };
+  expect(placeOf(form)).toEqual({ dir: "/code", worktree: { baseBranch: "main" } });
+  expect(placeOf({ ...form, branch: "fix" })).toEqual({
+    dir: "/code",
+    worktree: { baseBranch: "main", branch: "fix" },
+  });
+  expect(placeOf({ ...form, worktree: false })).toEqual({ dir: "/code" });
 });

@@ -68,21 +68,22 @@ export function newSessionErrors(error: unknown): NewSessionErrors {
 
 /** Sends the prompt, or opens a terminal without one. @returns the session's id */
 export async function startSession(form: NewSession, idempotencyKey: string): Promise<string> {
-  const where = {
-    dir: form.dir.trim(),
-    ...(form.agent === "" ? {} : { agent: form.agent }),
-    ...(form.model.trim() === "" ? {} : { model: form.model.trim() }),
-    ...(form.worktree ? { worktree: worktreeOf(form) } : {}),
-  };
+  const where = placeOf(form);
   if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
   const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
   const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
   return (await acting.codingAsk(input, { output: askOutputSchema })).sessionId;
 }
 
-function worktreeOf(form: NewSession) {
-  const branch = form.branch.trim();
-  return { baseBranch: form.baseBranch, ...(branch === "" ? {} : { branch }) };
+/** The fields of a request that say where and with what a session starts. Empty ones are left to the gateway. */
+export function placeOf(form: Omit<NewSession, "permissionMode" | "prompt">) {
+  const [model, branch] = [form.model.trim(), form.branch.trim()];
+  return {
+    dir: form.dir.trim(),
+    ...(form.agent === "" ? {} : { agent: form.agent }),
+    ...(model === "" ? {} : { model }),
+    ...(form.worktree ? { worktree: { baseBranch: form.baseBranch, ...(branch === "" ? {} : { branch }) } } : {}),
+  };
 }
 
 /** Starts one session, even on a retry after a lost connection. */
