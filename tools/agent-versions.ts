@@ -65,7 +65,9 @@ export async function installAgentVersions(
   await installAgents(say);
   const wanted = chosen.length > 0 ? chosen.map(namedVersion) : (await Promise.all(builtInTemplates.map(usual))).flat();
   const kept = new Set(wanted.map(folderOf));
-  for (const folder of existsSync(versionsDir) ? await readdir(versionsDir) : []) {
+  // Without npm, and after a choice, the usual versions are needed again.
+  const isWhole = chosen.length === 0 && wanted.every(({ version }) => version !== null);
+  for (const folder of isWhole && existsSync(versionsDir) ? await readdir(versionsDir) : []) {
     if (!kept.has(folder)) await rm(join(versionsDir, folder), { recursive: true, force: true });
   }
   const versions: AgentVersion[] = [];
