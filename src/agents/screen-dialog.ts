@@ -46,7 +46,7 @@ export function readDialog(screen: readonly string[], form: DialogForm): ScreenD
     const sign = above.findLastIndex((line) => known.sign.test(line));
     if (sign === -1) continue;
     const begin = top === undefined ? sign : above.findLastIndex((line) => top.test(line)) + 1;
-    // The sign of a dialog that was answered earlier is above that line.
+    // A sign above that line belongs to a dialog that was answered earlier.
     if (sign < begin) continue;
     const text = lines
       .slice(begin)
@@ -99,7 +99,7 @@ function numberOf(line: string | undefined): number | null {
 
 const indentOf = (line: string | undefined): number => (line ?? "").search(/\S/);
 
-/** Lines of the same indent. */
+/** The lines around `row` that have the same indent. */
 function blockAround(lines: readonly string[], row: number): readonly number[] {
   const indent = indentOf(lines[row]);
   let first = row;

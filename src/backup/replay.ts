@@ -39,7 +39,7 @@ const pageRows = 500;
 type Row = Readonly<Record<string, string | number | null>>;
 
 /**
- * Repeats in the restored store the deletions and revocations that the present store has recorded since the backup, and copies
+ * Repeats in the restored store the deletions and revocations that the current store has recorded since the backup, and copies
  * these records and the audit log.
  */
 export async function replayDeletions(
@@ -195,7 +195,7 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
   return forgotten;
 }
 
-/** With another owner, the present store was recreated and does not know the accounts of the backup. */
+/** With another owner, the current store was recreated and does not know the accounts of the backup. */
 async function haveSameOwner(present: PresentStore, { db }: RestoredStore): Promise<boolean> {
   const owner = await db.selectFrom("accounts").select("account_id").where("is_owner", "=", 1).executeTakeFirst();
   const accounts = await presentRows(present, "accounts");
@@ -253,7 +253,7 @@ const credentialTables = [
   { table: "oauth_records", key: "id_hash" },
 ] as const;
 
-/** Rows of the restored store that are missing from the present one. */
+/** Rows of the restored store that are missing from the current one. */
 async function absentIn(
   present: PresentStore,
   { db }: RestoredStore,

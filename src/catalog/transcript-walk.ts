@@ -12,7 +12,7 @@ export interface CatalogSource {
   readonly root: string;
   /** Patterns of the folders below the root and, last, of the file. One has the session id in the group `id`. */
   readonly names: readonly RegExp[];
-  /** The id is in the field `sessionId` of the first line, and starts with the group `beginning`. */
+  /** The id is in the field `sessionId` of the first line; the group `beginning` has its first characters. */
   readonly idInFirstLine?: boolean;
   /** The last name is in a database, whose file is the one before; its journal has the suffix `-wal`. */
   readonly inDatabase?: boolean;

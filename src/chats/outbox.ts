@@ -53,7 +53,7 @@ export interface Outbox {
   notSent(ordinal: number, known: boolean): Promise<void>;
   /** Records that this version is in the chat. The text of a final message is deleted. */
   delivered(message: Pick<ChatMessage, "ordinal" | "version">, messageId: string): Promise<void>;
-  /** Gives the message up: the channel rejects it permanently. */
+  /** Gives up on the message: the channel rejects it permanently. */
   failed(ordinal: number): Promise<void>;
   find(key: string): Promise<ChatMessage | null>;
   /** A session's unanswered questions. */

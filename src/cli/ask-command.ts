@@ -44,8 +44,8 @@ export function addAskCommand(group: Command, context: CliContext): void {
   describe(group.command("ask"), [
     'postern coding ask "Why does the build fail?"',
     'postern coding ask --session 0b0c… "And on Windows?"',
-    'postern coding ask --worktree "Repair the build"',
-    'postern coding ask --worktree --branch fix/build --base main "Repair the build"',
+    'postern coding ask --worktree "Fix the build"',
+    'postern coding ask --worktree --branch fix/build --base main "Fix the build"',
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
   ])

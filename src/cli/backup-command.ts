@@ -37,7 +37,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
         ? " It contains the key and all secrets of this gateway. Protect it like a password."
         : "";
       return context.stderr(
-        `Backed up ${made.createdAt}, ${sizeText(made.sizeBytes)}.${secret} To restore it: postern restore\n`,
+        `Backed up ${made.createdAt}, ${sizeText(made.sizeBytes)}.${secret} To restore it: postern restore ${plainLine(made.file)}\n`,
       );
     });
 

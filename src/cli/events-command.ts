@@ -35,7 +35,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
           if (state !== "offline") return;
           // Without a position, the events of the meantime would be missing: there was no gateway from the start.
           if (position === null) throw reason;
-          if (!lost) context.stderr("Lost the gateway. Reconnecting…\n");
+          if (!lost) context.stderr("Lost the connection to the gateway. Reconnecting…\n");
           lost = true;
         },
       });

@@ -102,7 +102,7 @@ export function connectionError(error: Error, socketPath: string): Error {
   if (isErrno(error, "ECONNRESET", "EPIPE")) {
     return new PosternError(
       "gateway_not_running",
-      "The gateway stopped before it answered. Agents keep running. Start it with `postern serve`.",
+      "The gateway stopped before it answered. Agents keep running. Restart it with `postern serve`.",
       {
         cause: error,
       },

@@ -1578,7 +1578,7 @@ export interface Operations {
   health<T = {
     readonly status: "ok";
   }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
-  /** Readiness check of the store and the terminal host. Each part has two seconds to respond. The result can be one second old. */
+  /** Readiness check of the store and the terminal host. Each part has two seconds to respond. The result can be up to one second old. */
   ready<T = {
     readonly status: "ready" | "unavailable";
     readonly store: "ok" | "unavailable";

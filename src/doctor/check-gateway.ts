@@ -111,7 +111,7 @@ export function checkTerminalHost(
   const running = `Version ${host.version} (pid ${host.pid}) with ${terminals}`;
   if (host.version === version) return [ok(check, `${running}.`)];
   // An upgrade keeps the old host for its agents.
-  return [ok(check, `${running}. It is replaced by version ${version} when its last terminal closes.`)];
+  return [ok(check, `${running}. Version ${version} replaces it when its last terminal closes.`)];
 }
 
 /** Who can reach the gateway. */

@@ -190,7 +190,7 @@ function toWaiting(row: Selectable<Tables["webhook_deliveries"]>): WaitingDelive
   return { eventId: row.event_id, dir: row.dir, body: row.body, attempts: row.attempts };
 }
 
-/** Attempts before an event is given up: about twenty hours, with the pauses below. */
+/** Attempts before giving up on an event: about twenty hours, with the pauses below. */
 export const maxAttempts = 13;
 
 /**

@@ -131,7 +131,7 @@ const takesArgument = new Set([
   ...["--extra-index-url", "--git", "--branch", "--target", "-t", "--prefix", "-C"],
 ]);
 
-/** Installers with their subcommand. */
+/** Package managers and the subcommands with which they install. */
 const installers: Readonly<Record<string, RegExp>> = {
   npm: /^(?:i|install|add)$/,
   pnpm: /^(?:i|install|add)$/,

@@ -80,7 +80,7 @@ function redirectFault(uri: unknown): string | null {
   // It also reads 127.1 and https:///host as different addresses than written.
   const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
   if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
-    return "redirect_uris must spell out the host as browsers do";
+    return "redirect_uris must write the host in the form that browsers use, such as 127.0.0.1 instead of 127.1";
   }
   if (!/^(?:https?|[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+):$/.test(url.protocol)) {
     return "redirect_uris must use https, http to this machine, or a scheme that is a reversed domain name (RFC 8252)";

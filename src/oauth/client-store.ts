@@ -174,7 +174,7 @@ export function createClients(deps: {
       await check(metadata, await deps.provider());
       await clients.save(clientId, metadata, "added");
       const client = await clients.find(clientId);
-      if (client === null) throw new Error("The client was added but is not there.");
+      if (client === null) throw new Error("The client was added but cannot be found.");
       return { ...client, clientSecret };
     },
 

@@ -128,7 +128,7 @@ function environmentOf({ at, env }: GitOptions, program: string): Record<string,
     GIT_LITERAL_PATHSPECS: "1",
     GIT_NO_REPLACE_OBJECTS: "1",
     GIT_NO_LAZY_FETCH: "1",
-    // The allowed transports, which overrides protocol.*.allow: none has this name.
+    // The list of allowed transports, which overrides protocol.*.allow. No transport is called "none".
     GIT_ALLOW_PROTOCOL: "none",
     GIT_DIR: at.gitDir,
     ...(at.commonDir === undefined ? {} : { GIT_COMMON_DIR: at.commonDir }),

@@ -15,7 +15,7 @@ const permission: OpenPermission = {
   subagent: null,
 };
 
-/** The agent says this, newer than everything else and found twice, but for the changes. */
+/** An observation that is newer than all reports and was made twice, except for `changes`. */
 function look(
   activity: ObservedActivity,
   state: Partial<StateObservation["state"]>,

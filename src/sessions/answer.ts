@@ -34,7 +34,7 @@ async function answerPermission(
 ): Promise<boolean> {
   const { decision, choice, message, answers } = input;
   if (decision === undefined || choice !== undefined) {
-    throw sessionError("invalid_request", `A ${permission.kind} is answered with "decision", not with "choice".`);
+    throw sessionError("invalid_request", `Answer a ${permission.kind} with "decision", not with "choice".`);
   }
   requireFitting(permission, { decision, message, answers });
   const answer = { decision, message: message ?? null, answers: answers ?? {} };
@@ -48,7 +48,7 @@ async function answerDialog(
 ): Promise<boolean> {
   const offered = choices.map(({ choiceId, label }) => `${choiceId} (${label})`).join(", ");
   if (choice === undefined || decision !== undefined || message !== undefined || answers !== undefined) {
-    throw sessionError("invalid_request", `A dialog is answered with "choice" alone. It offers: ${offered}.`);
+    throw sessionError("invalid_request", `Answer a dialog with "choice" only. It offers: ${offered}.`);
   }
   if (!choices.some(({ choiceId }) => choiceId === choice)) {
     throw sessionError("invalid_request", `The dialog has no choice ${JSON.stringify(choice)}. It offers: ${offered}.`);

@@ -58,7 +58,7 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
       },
     },
   );
-  /** Lets the time pass as a live session does, which looks four times a second. */
+  /** Like a live session, looks four times a second while time passes. */
   let looking = false;
   async function look(): Promise<void> {
     if (looking) return;

@@ -148,7 +148,7 @@ function refused(mention: string, { dir }: MentionPlace, what: string) {
 
 // Linux follows no longer path.
 const maxPathLength = 4_096;
-// Some 0.3 s of looking at the disk.
+// Checking these on disk takes about 0.3 s.
 const maxPaths = 5_000;
 const maxRead = 50_000;
 

@@ -35,7 +35,7 @@ export interface LiveSessionDeps {
   readonly transcripts: Transcripts;
   readonly events: SessionEvents;
   readonly hooks: PermissionHooks;
-  /** How long a hook waits for the decision on a permission; then the agent's own dialog stands. */
+  /** How long a hook waits for the decision on a permission; after that, only the agent's own dialog can answer it. */
   readonly permissionAnswerMs: number;
   /** How long an agent can be idle before it is ended; null keeps all agents running. */
   readonly idleTimeoutMs: number | null;

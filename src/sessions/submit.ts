@@ -92,7 +92,7 @@ export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: 
   return "typed";
 }
 
-/** Whether a dialog took the composer's place. A composer that is not there may only be hidden, by a long text in it. */
+/** Whether a dialog replaced the composer. A missing composer alone does not show that: a long text in it can hide it. */
 function isCovered({ template }: TypingTerminal, { lines }: TerminalLook): boolean {
   return !template.composerPainted(lines) && (template.readDialog?.(lines) ?? null) !== null;
 }

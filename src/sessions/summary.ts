@@ -26,7 +26,7 @@ export interface SessionFacts {
   readonly worktree: SessionSummary["worktree"];
 }
 
-/** The summary that every answer shows. Pure but for the live session's present state. */
+/** The summary in every response. Pure, except for the live session's current state. */
 export function summarize({
   record,
   live,

@@ -26,7 +26,7 @@ export interface Followed {
 // The terminal host client itself gives a new host some seconds to start.
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
-// Of a terminal that went with its host, only the end is left to record: no process has this id.
+// For a terminal that ended with its host, only its end is recorded. No process has this id.
 const gonePid = -1;
 
 /** Compares what the terminal host runs with the store: at the start, and after the host was lost. */

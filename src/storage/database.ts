@@ -83,7 +83,7 @@ function cannotOpen(place: string, cause: unknown, remedy = ""): PosternError<St
 
 async function keepCopy({ url, path, copies, log }: DatabaseOptions, applied: readonly string[]): Promise<void> {
   if (url !== null) {
-    log.info({ from: applied.at(-1) }, "upgrading the store; PostgreSQL backups are up to its administrator");
+    log.info({ from: applied.at(-1) }, "upgrading the store; Postern makes no copy of a PostgreSQL database");
     return;
   }
   if (copies === undefined) return;

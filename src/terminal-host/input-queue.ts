@@ -104,7 +104,7 @@ export function createInputQueue(write: (data: Uint8Array, at: number) => number
 }
 
 function gone(): PosternError {
-  return new PosternError("terminal_gone", "The program ended before it took this input.");
+  return new PosternError("terminal_gone", "The program ended before it read this input.");
 }
 
 function full(): PosternError {

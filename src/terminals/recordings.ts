@@ -199,7 +199,7 @@ function forgottenText({
   const sentences = [
     pending
       ? "Removed. Erasing it from the files of the state folder continues in the background, and is done after the next start at the latest."
-      : "Removed what Postern kept of the session.",
+      : "Removed what Postern stored about the session.",
   ];
   if (kept > 0) {
     sentences.push(
@@ -209,6 +209,6 @@ function forgottenText({
   if (chatMessages > 0)
     sentences.push(`${chatMessages} waiting chat messages will not be sent; messages already sent stay in the chat.`);
   if (transcript !== null) sentences.push(`The agent's transcript stays at ${transcript}; delete it there.`);
-  sentences.push(`Memory of the session stays too: delete it with \`postern memory purge --session ${sessionId}\`.`);
+  sentences.push(`The session's memory is kept too: delete it with \`postern memory purge --session ${sessionId}\`.`);
   return sentences.join(" ");
 }

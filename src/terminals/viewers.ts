@@ -13,7 +13,7 @@ export interface ViewerLink {
 
 export interface ViewRequest {
   readonly sessionId: string;
-  /** Undefined: drive if the caller may, else observe. */
+  /** Undefined: drive if the caller has `coding:drive`, otherwise observe. */
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number } | undefined;
   /** `plain`: text frames. `v1`: the subprotocol of `wire/terminal`. */

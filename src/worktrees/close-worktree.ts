@@ -69,7 +69,7 @@ export async function obstacleTo({
   if (gitDir === null || !known) {
     return present === null
       ? null
-      : "The repository no longer lists this worktree, so git cannot tell what changed in it.";
+      : "The repository no longer lists this worktree, so Git cannot tell what changed in it.";
   }
   if (present !== null && !isSameFolder(present, inode))
     return "It is not the directory that was created for this session.";

@@ -11,7 +11,7 @@ import type { IgnoredLost, WorktreePatch, WorktreeRecord } from "./worktree-stor
 /** The result of the rescue step, before a close removes the worktree. */
 export interface Kept {
   readonly kind: "rescued";
-  /** For the record: the rescue if one was needed, and what is lost without it. */
+  /** Changes to the worktree's record: the rescue if one was created, and the ignored files that are lost. */
   readonly patch: WorktreePatch & { readonly ignoredLost: IgnoredLost };
 }
 

@@ -166,7 +166,7 @@ test("continues where it was when the gateway restarts, and shows it meanwhile",
   terminal.write("c");
   await expect.poll(() => terminal.screen(), { timeout }).toContain("tick 20");
   await gateway.close();
-  await expect.poll(() => terminal.screen(), { timeout }).toContain("Lost the gateway.");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("Connection lost.");
   terminal.write("lost");
   gateway = await startGateway(world);
   await expect.poll(() => terminal.screen(), { timeout }).toContain("tick 250");
@@ -179,7 +179,7 @@ test("continues where it was when the gateway restarts, and shows it meanwhile",
   terminal.write("a");
   await expect.poll(() => terminal.screen(), { timeout }).toContain("alternate");
   await gateway.close();
-  await expect.poll(() => terminal.screen(), { timeout }).toContain("Lost the gateway.");
+  await expect.poll(() => terminal.screen(), { timeout }).toContain("Connection lost.");
   gateway = await startGateway(world);
   await expect.poll(() => terminal.screen(), { timeout }).toMatch(/^alternate\n/);
   expect(terminal.picture()).toMatchObject({

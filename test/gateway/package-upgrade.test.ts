@@ -74,7 +74,9 @@ test("npm replaces the package and `postern service install` the gateway, in mid
   expect(existsSync(`/proc/${pid}`)).toBe(true);
   expect(await hostFinding()).toMatchObject({
     level: "ok",
-    message: expect.stringMatching(`^Version ${version} \\(pid ${hostPid}\\) with 1 terminal\\. It is replaced by`),
+    message: expect.stringMatching(
+      `^Version ${version} \\(pid ${hostPid}\\) with 1 terminal\\. Version \\S+ replaces it`,
+    ),
   });
 
   await untilIdle();

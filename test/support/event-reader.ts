@@ -63,7 +63,7 @@ export async function readEvents(
         for (const block of blocks) take(block);
       }
     } catch {
-      // Cut off, by this test or by a gateway that was killed: what came so far counts.
+      // The test or a killed gateway cut the stream off. The events received so far count.
     }
   }
 

@@ -207,7 +207,7 @@ export interface TestGateway {
   close(): Promise<void>;
 }
 
-/** Without a list of the agents, which would start each of them to ask for its version and its log-in. */
+/** Does not list the agents: that would start each of them to ask for its version and login. */
 async function configureWhenFound({ agents }: App, name: string): Promise<void> {
   const problem = await errorCode(agents.resolve(name));
   if (problem !== "agent_not_configured") return;
@@ -215,7 +215,7 @@ async function configureWhenFound({ agents }: App, name: string): Promise<void> 
   if (refused !== null && refused !== "agent_binary_missing") throw new Error(`${name} is not configured: ${refused}`);
 }
 
-/** Starts a gateway on this world's state; several one after another share it. Both agents are configured when they are found. */
+/** Starts a gateway on this world's state, which gateways started later share. Configures the agents that are found. */
 export async function startGateway(world: World, log: Log = troubleLog): Promise<TestGateway> {
   const app = await createApp(loadConfig(world.env), log, { furtherAgents: world.furtherAgents });
   for (const { name } of app.agents.templates) await configureWhenFound(app, name);

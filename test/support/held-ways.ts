@@ -11,9 +11,9 @@ export interface Held {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Something that is held open. */
+/** An open connection or call. */
 export interface Opened {
-  /** Resolves when it is under way. */
+  /** Resolves when it has started. */
   readonly begun: Promise<unknown>;
   readonly closed: Promise<unknown>;
 }

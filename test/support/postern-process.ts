@@ -77,7 +77,7 @@ interface ServeOptions {
   readonly port?: number;
 }
 
-/** Starts `postern serve` on any free port, or on `port`, and waits until it says its address. */
+/** Starts `postern serve` on any free port, or on `port`, and waits until it prints its address. */
 export async function servePostern(
   env: Record<string, string>,
   { bin = ownBin, command = [process.execPath, ...argumentsFor(bin)], port = 0 }: ServeOptions = {},

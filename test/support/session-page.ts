@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import { screenOf, shownTerminal, terminalText } from "./terminal-probe.ts";
 
-/** An agent's start, on a machine that is busy with other things. */
+/** Long enough for an agent to start on a busy machine. */
 export const patience = { timeout: 40_000, interval: 100 };
 
 /** From any page of the same gateway. */

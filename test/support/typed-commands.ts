@@ -20,7 +20,7 @@ for each in "$@"; do set -- "$@" --data-urlencode "arg=$each"; shift; done
 exec curl --silent --fail-with-body --unix-socket '${socketPath}' --data-urlencode "cwd=$PWD" "$@" http://localhost/
 `;
 
-/** @param folder where to put it; @param ports what the commands may touch */
+/** @param folder where to put the command; @param ports what the commands can use */
 export async function startTypedCommands(folder: string, ports: Partial<CliPorts>): Promise<TypedCommands> {
   const binDir = join(folder, "typed");
   await mkdir(binDir);

@@ -74,7 +74,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
   await box.press("Enter");
   await typeIntoTerminal(page, "say between", { enter: false });
   await page
-    .getByText("The queued message waits for the unsent text in the terminal. Send or delete that text first.")
+    .getByText("The queued message is held back by unsent text in the terminal. Send or delete that text first.")
     .waitFor({ timeout: patience.timeout });
   await lookAt(visit, "session-waits-for-unsent-text-desktop");
   await page.locator(".xterm-helper-textarea").press("Enter");

@@ -27,7 +27,7 @@ export function DeleteLogDialog(props: {
   const { goes = [], stays = [] } = preview.data === undefined ? {} : previewWords(preview.data);
   return (
     <Dialog onClose={onClose} title="Delete this entry?" description="You cannot undo this.">
-      <QueryState query={preview} label="Checking what is deleted" rows={2} />
+      <QueryState query={preview} label="Checking what will be deleted" rows={2} />
       {preview.data !== undefined && (
         <div className="flex flex-col gap-4 text-sm">
           <Lines title="Deleted permanently" lines={goes} tone="text-danger" />

@@ -188,7 +188,7 @@ function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
   );
 }
 
-/** Long entries are cut to this at first. */
+/** Initially, long entries are cut to this. */
 const turnsFirst = 12;
 const charactersFirst = 8_000;
 

@@ -29,7 +29,7 @@ export function AppsPage() {
         <QueryState query={apps} label="Loading apps" rows={2} />
         {apps.data?.length === 0 && (
           <EmptyState title="No connected apps">
-            When an app asks for access, this browser shows which app it is and what it wants, and you decide. To
+            When an app asks for access, your browser shows which app it is and what it requests, and you decide. To
             connect an app, see below.
           </EmptyState>
         )}

@@ -89,7 +89,7 @@ export interface PatchedFile {
   readonly lines: readonly DiffLine[];
 }
 
-/** The files of an `apply_patch` text; null if it is none. */
+/** The files of an `apply_patch` text; null if the text is not one. */
 export function filesOfApplyPatch(text: string): readonly PatchedFile[] | null {
   if (!text.includes("*** Begin Patch")) return null;
   const sections = text.split(/^\*\*\* (?=(?:Add|Update|Delete) File: )/m).slice(1);

@@ -71,8 +71,8 @@ it("the delivery of a prompt is described", () => {
 it("the question about unsent text shows it on one line, truncated", () => {
   expect(draftQuestion(" half\n  typed ")).toBe("The terminal has unsent text: “half typed”. Clear it, or send both?");
   expect(draftQuestion("😀".repeat(200))).toContain(`“${"😀".repeat(80)}…”`);
-  expect(behindDraftWords(1)).toMatch(/^The queued message waits for the unsent text/);
-  expect(behindDraftWords(2)).toMatch(/^2 queued messages wait for/);
+  expect(behindDraftWords(1)).toMatch(/^The queued message is held back by unsent text/);
+  expect(behindDraftWords(2)).toMatch(/^2 queued messages are held back by/);
 });
 
 it("sizes and tokens are rounded to readable units", () => {

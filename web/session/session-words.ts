@@ -13,8 +13,8 @@ export function deliveryWords(delivered: boolean | null, queuedPrompts: number):
 /** Why queued prompts wait while the composer has text. */
 export function behindDraftWords(queuedPrompts: number): string {
   const [subject, verb] =
-    queuedPrompts === 1 ? ["The queued message", "waits"] : [`${queuedPrompts} queued messages`, "wait"];
-  return `${subject} ${verb} for the unsent text in the terminal. Send or delete that text first.`;
+    queuedPrompts === 1 ? ["The queued message", "is"] : [`${queuedPrompts} queued messages`, "are"];
+  return `${subject} ${verb} held back by unsent text in the terminal. Send or delete that text first.`;
 }
 
 const shownDraftLength = 80;

@@ -17,14 +17,14 @@ export interface AttachDeps {
 
 export interface AttachOptions {
   readonly sessionId: string;
-  /** Undefined: drive if that is allowed. */
+  /** Undefined: drive if the caller can, otherwise observe. */
   readonly mode: TerminalMode | undefined;
   readonly detach: DetachKey;
 }
 
 /** The window reports its new size; the session's terminal gets it unless another driver types. */
 const graceMs = 1_000;
-/** The same at the start, to avoid painting in a size that is about to change. */
+/** At the start, the wait for the window's size, so that nothing is painted in a size that is about to change. */
 const firstPaintMs = 400;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
@@ -46,12 +46,12 @@ class Attachment {
   readonly #keys: KeyReader;
   readonly #end = Promise.withResolvers<AttachEnd>();
   #link: TerminalLink | undefined;
-  /** The connection before the present one, until that has this one's size: closing it earlier would give the size to another driver. */
+  /** The previous connection, kept open until the current one has its size: closing it earlier would give the size to another driver. */
   #former: TerminalLink | undefined;
   #cancelFormer = (): void => undefined;
-  /** What the present connection said of the window. */
+  /** The window size that the current connection has reported. */
   #reportedSize: Size = { cols: 0, rows: 0 };
-  /** Whether the gateway has said hello on the present connection. */
+  /** Whether the gateway has said hello on the current connection. */
   #connected = false;
   #mode: TerminalMode = "observe";
   #session: Size = { cols: 0, rows: 0 };
@@ -244,7 +244,7 @@ class Attachment {
     }
     if (this.#screen.coversScreen) this.#requestScreen();
     const { name } = this.#options.detach;
-    this.#screen.showNotice(`Lost the gateway. The agent keeps running; reconnecting… ${name} detaches.`);
+    this.#screen.showNotice(`Connection lost. The agent keeps running; reconnecting… ${name} detaches.`);
     this.#cancelRetry = clock.after(this.#pauseMs, () => this.#connect());
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPauseMs);
   }

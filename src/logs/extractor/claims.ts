@@ -98,7 +98,7 @@ function ofClaim(claim: z.infer<typeof claimSchema>, piece: Piece): readonly Ass
   return subject === null || object === null || object === "" ? [] : [{ subject, predicate, object, at: piece.at }];
 }
 
-/** An entity named in the piece. Decisions are in the model's words; all else must occur literally. */
+/** An entity named in the piece. Decisions are in the model's words; everything else must occur literally. */
 function entityOf(type: EntityType, name: string, { text, session }: Piece): EntityRef | null {
   if (type === "Session") return name === thisSession ? session : null;
   const key = keyOf(name);
