@@ -55,9 +55,10 @@ export function createIdleRetirement(deps: {
       if (closed || isEarly()) return;
       await locator
         .withLive(session, () => retire(session))
-        .catch((error: unknown) =>
-          log.warn({ sessionId: session.record.sessionId, error }, "cannot end an idle agent"),
-        );
+        .catch((error: unknown) => {
+          if (closed) return; // the terminal host's connection is closed, too
+          log.warn({ sessionId: session.record.sessionId, error }, "cannot end an idle agent");
+        });
     }
   }
 

@@ -7,7 +7,7 @@ import { newSessionState, type SessionState } from "./session-state.ts";
 
 const timeoutMs = 1_000;
 const at = (ms: number) => ({ summary: summaryWith({ updatedAt: new Date(ms).toISOString() }) });
-const created = newSessionState(sessionRecord({ updatedAt: 100 }), "found", 9_000);
+const created = newSessionState(sessionRecord(), "found", 9_000);
 const unused: SessionState = {
   ...created,
   activity: { ...created.activity, activity: "idle", started: true },
@@ -21,11 +21,7 @@ const permission = {
 };
 
 test.each<[string, Partial<SessionState>, number | null]>([
-  [
-    "it was resumed, by its record",
-    { identity: { ...identity, record: sessionRecord() }, use: { ...use, lastAt: 400 } },
-    1_400,
-  ],
+  ["it was resumed, by its record", { identity: { ...identity, record: sessionRecord({ updatedAt: 400 }) } }, 1_400],
   ["its transcript was written", {}, 1_200],
   ["its last hook came", { hooks: { ...hooks, any: true, lastAt: 500 } }, 1_500],
   ["its turn ended without a hook", { restingSince: 600 }, 1_600],

@@ -13,7 +13,9 @@ export function idleEndsAt(state: SessionState, idleTimeoutMs: number): number |
   if (prompts.sent !== null || prompts.received.length > 0 || prompts.waiting.length > 0) return null;
   if (transcript.summary === null) return null; // there is nothing to resume
   const written = Date.parse(transcript.summary.updatedAt ?? "") || 0;
-  return Math.max(use.lastAt, restingSince, written, hooks.any ? hooks.lastAt : 0) + idleTimeoutMs;
+  return (
+    Math.max(identity.record.updatedAt, use.lastAt, restingSince, written, hooks.any ? hooks.lastAt : 0) + idleTimeoutMs
+  );
 }
 
 /** Whether nothing speaks against ending an agent at rest. What is unknown speaks against it. */

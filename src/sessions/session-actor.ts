@@ -165,8 +165,7 @@ export class SessionActor {
       case "note_use":
         return this.keeper.patch({ updatedAt: effect.at });
       case "retire":
-        if (await endGently(this.#deps, this.#input, () => this.#state.life.kind === "ended")) return;
-        return this.#post({ kind: "found_in_use" });
+        return this.#endIdle();
       default:
         return this.outbox.carryOut(effect);
     }
@@ -279,6 +278,16 @@ export class SessionActor {
       firstPromptAt: this.#state.use.firstPromptAt,
     });
     await this.#post({ kind: "idle_checked", found, idleTimeoutMs });
+  }
+
+  /** An agent that is in use after all, or could not be ended, takes prompts again. */
+  async #endIdle(): Promise<void> {
+    let ended = false;
+    try {
+      ended = await endGently(this.#deps, this.#input, () => this.#state.life.kind === "ended");
+    } finally {
+      if (!ended) await this.#post({ kind: "found_in_use" });
+    }
   }
 
   /** The process is gone. Nothing is sent from now on. */

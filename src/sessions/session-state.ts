@@ -59,7 +59,7 @@ export function newSessionState(record: SessionRecord, origin: "launched" | "fou
   return {
     identity: newIdentity(record),
     life: { kind: "running" },
-    use: { viewers: 0, lastAt: record.updatedAt, firstPromptAt: null },
+    use: { viewers: 0, lastAt: 0, firstPromptAt: null },
     activity: initialActivity,
     prompts: noPrompts,
     transcript: unreadTranscript,

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { processTable, startedWithVariable } from "../../src/platform/process-table.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
+import { agentsOf, hostsOf } from "../support/storm-processes.ts";
 
 const sessions = 40;
 const waitMs = 60_000;
@@ -30,9 +30,7 @@ async function restartWith(idleTimeout: string): Promise<void> {
 
 /** The terminal host and all agents. */
 function running(): readonly number[] {
-  return processTable()
-    .filter(({ pid, zombie }) => !zombie && startedWithVariable(pid, "HOME", world.root))
-    .map(({ pid }) => pid);
+  return [...hostsOf(world), ...agentsOf(world)];
 }
 
 /** Of the host and the agents, with shared pages counted once, in MiB. */

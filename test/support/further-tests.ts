@@ -23,6 +23,7 @@ export const furtherTests: readonly string[] = [
   "test/e2e/activity.test.ts",
   "test/e2e/activity-in-terminal.test.ts",
   "test/e2e/activity-restart.test.ts",
+  "test/e2e/idle-agents.test.ts",
   "test/e2e/memory.test.ts",
   "test/e2e/attention-trial.test.ts",
   "test/e2e/codex-sandbox.test.ts",
