@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import { startTimeOf } from "../platform/processes.ts";
 import { loadConfig } from "./config.ts";
@@ -16,11 +17,12 @@ async function makeHome() {
   return loadConfig({ POSTERN_HOME: home });
 }
 
-/** A process that ends at SIGTERM, recorded as the gateway. */
-async function plantGateway(runDir: string): Promise<number> {
-  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"]);
+/** A process that takes a moment to end at SIGTERM, or ignores it, recorded as the gateway. */
+async function plantGateway(runDir: string, onSigterm = "setTimeout(process.exit, 300)"): Promise<number> {
+  const script = `process.on("SIGTERM", () => { ${onSigterm} }); setInterval(() => {}, 1000); console.log("ready")`;
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
-  await once(child, "spawn");
+  await once(child.stdout, "data");
   const pid = child.pid ?? 0;
   const startTime = startTimeOf(pid);
   const record = {
@@ -69,6 +71,16 @@ test("a gateway is stopped by a signal, and the stop waits for its end", async (
   const other = { status: () => running(1), stop: () => Promise.reject(new Error("It runs another process.")) };
   expect(await stopGateway(config, { service: other })).toEqual({ pid, service: null });
   expect(await findGateway(config)).toBe(null);
+});
+
+test("a gateway that ignores the signal ends the wait with the command that kills it", async () => {
+  const config = await makeHome();
+  const pid = await plantGateway(config.runDir, "");
+  let waits = 0;
+  // Each look at it takes a second.
+  const clock = { ...systemClock, now: () => waits * 1_000, sleep: async () => void (waits += 1) };
+  await expect(stopGateway(config, { service: null, clock })).rejects.toThrow(`\`kill -KILL ${pid}\``);
+  expect(waits).toBe(21);
 });
 
 test("a gateway that the service manager started is stopped by it; without a manager, by a signal", async () => {

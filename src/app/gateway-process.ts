@@ -2,7 +2,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import type { MachineState, StoppedGateway } from "../cli/ports.ts";
-import { systemClock } from "../core/clock.ts";
+import { type Clock, systemClock } from "../core/clock.ts";
 import { isErrno, isPosternError, messageOf, PosternError } from "../core/errors.ts";
 import { writeFileAtomic } from "../platform/files.ts";
 import { memoryOf } from "../platform/process-memory.ts";
@@ -109,22 +109,25 @@ const pollMs = 50;
  */
 export async function stopGateway(
   config: Pick<Config, "runDir">,
-  { service }: { readonly service: Pick<ServiceManager, "status" | "stop"> | null },
+  {
+    service,
+    clock = systemClock,
+  }: { readonly service: Pick<ServiceManager, "status" | "stop"> | null; readonly clock?: Clock },
 ): Promise<StoppedGateway> {
   const gateway = await findGateway(config);
   if (gateway === null) throw new PosternError("gateway_not_running", "No gateway is running.");
   const { pid, startTime } = gateway;
   const command = service !== null && (await runsAs(pid, service)) ? await service.stop() : null;
   if (command === null) sendSignal(pid, "SIGTERM");
-  const deadline = systemClock.now() + stopMs;
+  const deadline = clock.now() + stopMs;
   while (isAlive(pid, startTime)) {
-    if (systemClock.now() > deadline) {
+    if (clock.now() > deadline) {
       throw new PosternError(
         "internal_error",
         `The gateway (pid ${pid}) did not stop within ${stopMs / 1000} s. End it with \`kill -KILL ${pid}\`; agents keep running.`,
       );
     }
-    await systemClock.sleep(pollMs);
+    await clock.sleep(pollMs);
   }
   return { pid, service: command };
 }
