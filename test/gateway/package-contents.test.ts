@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { cp, mkdtemp, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runNpm } from "../../tools/npm.ts";
 import { packPostern } from "../../tools/pack.ts";
 import { packageCache, packageSchema } from "../../tools/package-install.ts";
 
@@ -45,6 +46,23 @@ test("the tarball holds the command, what it runs, its license and its words, an
     new RegExp(`^## \\[(Unreleased|${version})\\]`, "m"),
   );
   expect(await readFile(join(root, "LICENSE"), "utf8")).toMatch(/^MIT License/);
+});
+
+test("a global install has the command and its manual page", async () => {
+  const folder = join(root, "../global");
+  await cp(root, join(folder, "package"), { recursive: true });
+  const {
+    dependencies: _unused,
+    scripts: _none,
+    ...alone
+  } = packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
+  await writeFile(join(folder, "package/package.json"), JSON.stringify(alone));
+  await runNpm(["pack", "--pack-destination", folder], { cwd: join(folder, "package") });
+  const packed = join(folder, `postern-${alone.version}.tgz`);
+  await runNpm(["install", "--global", "--offline", "--prefix", join(folder, "prefix"), packed], { cwd: folder });
+  expect(await realpath(join(folder, "prefix/bin/postern"))).toMatch(/\/postern\/bin\/postern\.js$/);
+  const page = await readFile(join(folder, "prefix/share/man/man1/postern.1"), "utf8");
+  expect(page).toContain(".SS postern coding ask");
 });
 
 test("every file of the source is in it built, and scripts that others run may be run", async () => {
