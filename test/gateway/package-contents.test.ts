@@ -57,7 +57,7 @@ test("a global install has the command and its manual page", async () => {
     ...alone
   } = packageSchema.parse(JSON.parse(await readFile(join(root, "package.json"), "utf8")));
   await writeFile(join(folder, "package/package.json"), JSON.stringify(alone));
-  await runNpm(["pack", "--pack-destination", folder], { cwd: join(folder, "package") });
+  await runNpm(["pack", "--silent", "--pack-destination", folder], { cwd: join(folder, "package") });
   const packed = join(folder, `postern-${alone.version}.tgz`);
   await runNpm(["install", "--global", "--offline", "--prefix", join(folder, "prefix"), packed], { cwd: folder });
   expect(await realpath(join(folder, "prefix/bin/postern"))).toMatch(/\/postern\/bin\/postern\.js$/);
