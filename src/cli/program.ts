@@ -146,6 +146,10 @@ function commandOf(program: Command, argv: readonly string[]): string {
 
 /** Every usage error, with the help to read. */
 function usageText(text: string, command: string): string {
-  const message = plainLine(text.replace(/^error: /, "")).replace(/\.$/, "");
+  const message = plainLine(text.replace(/^error: /, ""))
+    .replace(/^command-argument value '(.*?)' is invalid for argument '(.*?)'\./, "'$1' is not a valid <$2>.")
+    .replace(/^option '(.*?)' argument '(.*?)' is invalid\./, "'$2' is not valid for $1.")
+    .replace(/^missing required argument '(.*?)'/, "missing <$1>")
+    .replace(/\.$/, "");
   return `postern: usage: ${message}. Run \`${command} --help\` for usage.`;
 }

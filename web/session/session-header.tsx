@@ -189,7 +189,7 @@ function KeepRunning({ summary, sessionId }: { readonly summary: SessionSummary;
   if (!mayWrite || summary.owner === "external" || !isLive(summary)) return null;
   const checked = keep.isPending ? keep.variables : summary.keepRunning;
   return (
-    <div className="shrink-0 text-xs max-sm:hidden" title={keepTitle(summary)}>
+    <div className="shrink-0 text-xs [&_label]:text-xs max-sm:hidden" title={keepTitle(summary)}>
       <SwitchField label="Keep running" checked={checked} onChange={keep.mutate} disabled={keep.isPending} />
       <ErrorNotice error={keep.error} />
     </div>

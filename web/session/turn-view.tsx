@@ -124,7 +124,7 @@ function SmallPrint({ model, usage }: { readonly model: string | null; readonly 
   const parts = [
     model,
     usage === null ? null : `${tokenWords(usage.inputTokens)} in`,
-    usage === null || usage.cacheReadTokens === 0 ? null : `${tokenWords(usage.cacheReadTokens)} from the cache`,
+    usage === null || usage.cacheReadTokens === 0 ? null : `${tokenWords(usage.cacheReadTokens)} cached`,
     usage === null ? null : `${tokenWords(usage.outputTokens)} out`,
   ].filter((part) => part !== null);
   return <p className="mt-2 font-mono text-2xs text-ink-faint">{parts.join(" · ")}</p>;
