@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 /** Enough for several hundred MB on a slow connection. */
 export const installDeadlineMs = 15 * 60_000;
@@ -22,6 +22,11 @@ export function npmScript(): string {
   const folder = (process.env["PATH"] ?? "").split(":").find((one) => one !== "" && existsSync(join(one, "npm")));
   if (folder === undefined) throw new Error("`npm` is not on PATH.");
   return realpathSync(join(folder, "npm"));
+}
+
+/** The package of {@link npmScript}. */
+export function npmFolder(): string {
+  return resolve(npmScript(), "../..");
 }
 
 /** Cache folder and registry come from the surrounding npm, other settings do not. */

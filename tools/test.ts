@@ -1,13 +1,15 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { installAgentVersions } from "./agent-versions.ts";
+import { prepareDebianRoot } from "./debian-root.ts";
 import { installAgents } from "./install-agents.ts";
 import { runNpm } from "./npm.ts";
 import { preparePackageInstall } from "./package-install.ts";
+import { ensurePrograms } from "./programs.ts";
 import {
   closingLine,
   countsFileVariable,
@@ -30,82 +32,8 @@ const vitestArgs = process.argv.slice(2).filter((argument) => !ownFlags.includes
 /** A longer run is ended and counts as failed. */
 const deadlineMs = long ? 4 * 60 * 60_000 : 40 * 60_000;
 
-/** A program that tests start, and the Debian package that brings it. */
-interface Requirement {
-  readonly program: string;
-  readonly debianPackage: string;
-  readonly why: string;
-  /** The tests can run without it. */
-  readonly optional?: true;
-}
-
-const requirements: readonly Requirement[] = [
-  { program: "git", debianPackage: "git", why: "tests use real repositories" },
-  { program: "curl", debianPackage: "curl", why: "the tests run the documented commands" },
-  { program: "openssl", debianPackage: "openssl", why: "the tests run the documented commands" },
-  { program: "chromium", debianPackage: "chromium", why: "tests open the pages in a real browser" },
-  {
-    program: "chromium-headless-shell",
-    debianPackage: "chromium-headless-shell",
-    why: "the same browser without windows, in half the time",
-    optional: true,
-  },
-  ...(process.platform === "linux"
-    ? [
-        { program: "ip", debianPackage: "iproute2", why: "it enables loopback in the tests' network namespace" },
-        { program: "unshare", debianPackage: "util-linux", why: "tests run in a separate network namespace" },
-        { program: "setpriv", debianPackage: "util-linux", why: "tests run without the namespace's privileges" },
-        {
-          program: "tini",
-          debianPackage: "tini",
-          why: "it is the first process of a container",
-          optional: true,
-        } as const,
-      ]
-    : []),
-];
-
 function say(sentence: string): void {
   console.log(`· ${sentence}`);
-}
-
-function isOnPath(program: string): boolean {
-  const folders = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/sbin"];
-  return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
-}
-
-/** Installs missing programs if possible, and otherwise names them. */
-function ensurePrograms(): void {
-  const missing = requirements.filter(({ program }) => !isOnPath(program));
-  if (missing.length === 0) return;
-  for (const { program, why } of missing) say(`\`${program}\` is missing: ${why}.`);
-  const needed = packagesOf(missing.filter(({ optional }) => !optional));
-  if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) {
-    if (needed.length === 0) return;
-    throw new Error(`Install these first: ${needed.join(", ")} (Debian packages).`);
-  }
-  if (needed.length > 0) install(needed);
-  for (const wanted of packagesOf(missing.filter(({ optional }) => optional))) {
-    try {
-      install([wanted]);
-    } catch {
-      say(`${wanted} cannot be installed; the tests continue without it.`);
-    }
-  }
-}
-
-function packagesOf(missing: readonly Requirement[]): readonly string[] {
-  return [...new Set(missing.map(({ debianPackage }) => debianPackage))];
-}
-
-function install(packages: readonly string[]): void {
-  say(`Installing with apt-get: ${packages.join(", ")} …`);
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  execFileSync("apt-get", ["update", "-qq"], { stdio: "inherit", env });
-  execFileSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], {
-    stdio: "inherit",
-    env,
-  });
 }
 
 const endSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -269,10 +197,11 @@ async function main(): Promise<number> {
   if (Number(process.versions.node.split(".")[0]) < 24) {
     throw new Error(`Tests run on Node 24 or newer, not ${process.version}: use \`npm test\`, which uses its own.`);
   }
-  ensurePrograms();
+  ensurePrograms({ bootsMachines: full === true || further === true, say });
   const startedAt = performance.now();
   // One part waits for network and disk, the other uses the CPU.
-  const setup = [installNeededAgents(), preparePackageInstall(say), installRuntimes()];
+  const debian = full || further ? [prepareDebianRoot(say)] : [];
+  const setup = [installNeededAgents(), preparePackageInstall(say), installRuntimes(), ...debian];
   const [checks] = await Promise.all([runChecks(), ...setup]);
   const tests = await runChosen();
   const ranNone = tests.passed + tests.failed === 0;

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { packageVersion } from "./version.ts";
 const program = "/opt/po$tern %1/bin/postern.js";
 const key = "sk-$planted-0000000000000000";
 
-/** A user's machine with a recorded service manager, which supports the calls that Postern makes. */
+/** A user's machine with a recorded service manager, which supports the calls that Postern makes, and starts a gateway that only listens. */
 async function makeMachine(platform: "linux" | "darwin"): Promise<{
   readonly root: string;
   readonly env: Record<string, string>;
@@ -30,6 +30,16 @@ async function makeMachine(platform: "linux" | "darwin"): Promise<{
   await writeFile(join(bin, name), platform === "linux" ? fakeSystemctl : fakeLaunchctl);
   await chmod(join(bin, name), 0o755);
   const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: root, POSTERN_HOME: home, FAKE: root, ANTHROPIC_API_KEY: key };
+  const gateway = createServer();
+  const starting = setInterval(() => {
+    if (gateway.listening || !existsSync(join(root, "running"))) return;
+    mkdirSync(join(home, "run"), { recursive: true });
+    gateway.listen(join(home, "run", "gateway.sock"));
+  }, 10);
+  onTestFinished(() => {
+    clearInterval(starting);
+    gateway.close();
+  });
   return {
     root,
     env,
@@ -43,7 +53,11 @@ async function makeMachine(platform: "linux" | "darwin"): Promise<{
     async calls() {
       const text = await readFile(join(root, "calls"), "utf8").catch(() => "");
       await rm(join(root, "calls"), { force: true });
-      return text.trimEnd().split("\n");
+      // Reading the state changes nothing, so how often is free.
+      return text
+        .replaceAll(/^--user show .*UnitFileState.*\n/gm, "")
+        .trimEnd()
+        .split("\n");
     },
   };
 }
@@ -54,7 +68,7 @@ echo "$*" >>"$FAKE/calls"
 [ "$2" = "$(cat "$FAKE/fails" 2>/dev/null)" ] && { echo "Job failed." >&2; exit 1; }
 case "$2" in
   enable) touch "$FAKE/enabled" ;;
-  start|restart) touch "$FAKE/running" ;;
+  start|restart) [ -e "$FAKE/crashes" ] || touch "$FAKE/running" ;;
   stop) rm -f "$FAKE/running" ;;
   disable) rm -f "$FAKE/enabled" "$FAKE/running" ;;
   show)
@@ -185,6 +199,29 @@ test("a gateway of this version is not restarted", async () => {
   expect((await calls()).at(-1)).toBe("--user start postern.service");
 });
 
+test("a gateway that stops at its start is reported, with the command that shows its log", async () => {
+  const { root, run } = await makeMachine("linux");
+  await writeFile(join(root, "crashes"), "");
+  expect(await run("install")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr:
+      "postern: service_failed: The service is installed, but its gateway stops at its start. To see why: journalctl --user --unit=postern.service\n",
+  });
+});
+
+test("next to a gateway that was started in a terminal, nothing is installed", async () => {
+  const { root, run } = await makeMachine("linux");
+  await run("install");
+  await rm(join(root, "running"));
+  await rm(unitOf(root));
+  expect(await run("install")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("gateway_running: A gateway is already"),
+  });
+  expect(existsSync(unitOf(root))).toBe(false);
+});
+
 test("uninstalling stops it and removes the file, once", async () => {
   const { root, run, calls } = await makeMachine("linux");
   await run("install");
@@ -295,7 +332,7 @@ test("launchd gets an agent, which is reloaded when it changed", async () => {
   const uid = process.getuid?.();
   const service = `gui/${uid}/dev.postern.gateway`;
   expect(await run("install")).toMatchObject({ code: 0, stdout: expect.stringContaining("Library/Logs/postern.log") });
-  expect(await calls()).toEqual([
+  expect((await calls()).slice(0, 4)).toEqual([
     `print gui/${uid}`,
     `print ${service}`,
     `enable ${service}`,
@@ -306,10 +343,14 @@ test("launchd gets an agent, which is reloaded when it changed", async () => {
   expect(text).toContain("<string>/opt/po$tern %1/bin/postern.js</string>");
   expect(text).not.toContain(key);
   await run("install");
-  expect((await calls()).slice(2)).toEqual([`enable ${service}`, `kickstart ${service}`]);
+  expect((await calls()).slice(-2)).toEqual([`enable ${service}`, `kickstart ${service}`]);
   await writeFile(path, text.replace("Postern", "Older"));
   await run("install");
-  expect((await calls()).slice(2)).toEqual([`bootout ${service}`, `enable ${service}`, `bootstrap gui/${uid} ${path}`]);
+  expect((await calls()).slice(-3)).toEqual([
+    `bootout ${service}`,
+    `enable ${service}`,
+    `bootstrap gui/${uid} ${path}`,
+  ]);
   expect(await run("status")).toMatchObject({ code: 0, stdout: expect.stringContaining("runs (pid 4711)") });
   expect(await run("uninstall")).toMatchObject({ code: 0, stdout: `Removed ${path}. Agents keep running.\n` });
   await writeFile(join(root, "no-session"), "");

@@ -36,6 +36,7 @@ export function createLaunchdManager(
   return {
     path,
     text: propertyList(spec, log),
+    showLog: `tail ${log}`,
     async install({ restart }) {
       await requireSession();
       await mkdir(dirname(log), { recursive: true });

@@ -34,6 +34,8 @@ export interface ServiceManager {
   readonly path: string;
   /** What {@link install} writes. */
   readonly text: string;
+  /** The command that shows the gateway's log. */
+  readonly showLog: string;
   /**
    * Writes the file, then enables and starts the service; restarts it if the file changed or with `restart`. Idempotent.
    * @returns whether the file changed, and hints for the user

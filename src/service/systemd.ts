@@ -12,6 +12,7 @@ import {
 } from "./service.ts";
 
 const unit = "postern.service";
+const showLog = `journalctl --user --unit=${unit}`;
 
 /** A systemd user unit. @param configHome `XDG_CONFIG_HOME`, or `~/.config` */
 export function createSystemdManager(
@@ -30,6 +31,7 @@ export function createSystemdManager(
   return {
     path,
     text: unitFile(spec),
+    showLog,
     async install({ restart }) {
       await properties("LoadState"); // before anything is written
       const changed = await writeWhenChanged(path, unitFile(spec));
@@ -39,8 +41,8 @@ export function createSystemdManager(
       return {
         changed,
         hints: [
-          `To keep it running after you log out: loginctl enable-linger ${userName}`,
-          `Show its log: journalctl --user --unit=${unit} --follow`,
+          `To keep it running after you log out: loginctl enable-linger ${userName} (with sudo if access is denied)`,
+          `Show its log: ${showLog} --follow`,
         ],
       };
     },

@@ -11,6 +11,7 @@ export const furtherTests: readonly string[] = [
   "test/gateway/client-package.test.ts",
   "test/gateway/package-upgrade.test.ts",
   "test/e2e/container.test.ts",
+  "test/e2e/service-on-systemd.test.ts",
   "test/e2e/documented-commands.test.ts",
   "test/gateway/oauth-docs.test.ts",
   "src/storage/upgrade.test.ts",
