@@ -112,7 +112,7 @@ test("--wait prints what the agent says after the answer, until the turn ends", 
   const done = readOutput({ turns: [turn(1, "I need to look. Two files.")], nextAfter: 1 });
   const run = await answerAndWait([grown, done], "--wait");
   expect(run).toMatchObject({ code: 0, stdout: "Two files.\n", stderr: expect.stringContaining("claude-code · idle") });
-  const follows = { sessionId: sessionSummary().sessionId, after: 0, waitMs: 600_000 };
+  const follows = { sessionId: sessionSummary().sessionId, after: 0, activity: "working", waitMs: 600_000 };
   expect(gateway?.requests.slice(2).map(({ body }) => body)).toEqual([follows, follows]);
   await gateway?.close();
   const json = await answerAndWait([done], "--wait", "--json");

@@ -243,7 +243,7 @@ test("read --wait waits only while the agent works", async () => {
   const run = await coding(script, [...read, "--last", "2"]);
   expect(run.stdout).toContain("hi\n\n── 1 assistant · 2025-01-01T00:00:00.000Z\ndone");
   const whole = { sessionId: "x", last: 2 };
-  const waiting = { sessionId: "x", after: 0, last: 1, waitMs: 600_000 };
+  const waiting = { sessionId: "x", after: 0, last: 1, activity: "working", waitMs: 600_000 };
   expect(gateway?.requests.map(({ body }) => body)).toEqual([whole, waiting, whole]);
 });
 

@@ -62,7 +62,7 @@ function addReadCommand(group: Command, context: CliContext): void {
       let output = await read({});
       if (wait !== undefined && isUnderWay(output)) {
         // Without `after`, a turn that ends between the two requests would not be news.
-        await read({ after: after ?? output.nextAfter, last: 1, waitMs: wait * 1000 });
+        await read({ after: after ?? output.nextAfter, last: 1, activity: output.activity, waitMs: wait * 1000 });
         output = await read({});
       }
       if (json) return context.stdout(`${printableJson(output)}\n`);

@@ -28,7 +28,9 @@ export async function followTurn<T extends Followed>(
   let after = turns.size > 0 ? Math.max(...turns.keys()) - 1 : first.turnCount - 1;
   while (isUnderWay(answer) && context.clock.now() < deadline) {
     await context.clock.sleep(pauseMs);
-    const input = { sessionId: answer.sessionId, after, waitMs: waitUntil(deadline, context) };
+    // What happens during the pause is seen at once, as it changes the activity.
+    const { sessionId, activity } = answer;
+    const input = { sessionId, after, activity, waitMs: waitUntil(deadline, context) };
     const read = await client.codingReadSession(input, { output: readOutputSchema });
     const { turns: grown, nextAfter, skippedLines: _skippedLines, ...summary } = read;
     for (const turn of grown) turns.set(turn.index, turn);

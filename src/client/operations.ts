@@ -903,6 +903,8 @@ export type ReadInput = {
   readonly limit?: number | undefined;
   /** Maximum wait for something new. */
   readonly waitMs?: number | undefined;
+  /** The last activity you know. If the session's differs at the time of the call, `waitMs` has no effect. */
+  readonly activity?: "starting" | "working" | "idle" | "needs_permission" | "needs_answer" | "needs_attention" | "needs_login" | "limited" | null | undefined;
   /** False omits blocks and keeps text. */
   readonly blocks?: boolean | undefined;
   /** True adds images in prompts, as base64. */

@@ -119,3 +119,10 @@ test("a change that no file shows is seen at the next look", async () => {
   };
   expect(await news({}, { clock: systemClock, meanwhile })).toBe(true);
 });
+
+test("an activity that changed since the caller's last call is news at once, the one that it knows is not", async () => {
+  summary = { status: "running", activity: "needs_permission" };
+  expect(await news({ after: 0, activity: "working" })).toBe(true);
+  const signal = AbortSignal.timeout(200);
+  expect(await news({ after: 0, activity: "needs_permission" }, { signal })).toBe(false);
+});

@@ -88,7 +88,9 @@ export async function untilNews(
     for (;;) {
       const session = await deps.locator.locate(input.sessionId, caller);
       bell.listenTo(session);
-      const { fingerprint, finishedTurns } = await glance(deps, session);
+      const { fingerprint, finishedTurns, activity } = await glance(deps, session);
+      // It changed between two calls of the caller.
+      if (before === null && input.activity !== undefined && activity !== input.activity) return;
       if (before === null && input.after !== undefined && finishedTurns > input.after + 1) return;
       before ??= fingerprint;
       const leftMs = deadline - performance.now();
@@ -164,6 +166,7 @@ async function glance({ locator }: NewsDeps, session: LocatedSession) {
   const { status, activity, permissions, turnCount } = await locator.summaryOf(session);
   const { turnLines, lastTurn } = transcript ?? {};
   return {
+    activity,
     finishedTurns: turnCount - (lastTurn?.kind === "open" ? 1 : 0),
     fingerprint: JSON.stringify([status, activity, permissions, turnCount, turnLines, lastTurn]),
   };

@@ -189,6 +189,12 @@ export const readInputSchema = z
     last: z.int().min(1).max(1000).optional().describe("Return only this many newest turns."),
     limit: z.int().min(1).max(1000).optional().describe("Defaults to 100. The newest are kept."),
     waitMs: waitMsSchema.optional().describe("Maximum wait for something new."),
+    activity: activitySchema
+      .nullable()
+      .optional()
+      .describe(
+        "The last activity you know. If the session's differs at the time of the call, `waitMs` has no effect.",
+      ),
     blocks: z.boolean().optional().describe("False omits blocks and keeps text."),
     images: z.boolean().optional().describe("True adds images in prompts, as base64."),
   })
