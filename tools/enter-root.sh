@@ -1,5 +1,5 @@
 #!/bin/sh
-# In a mount and a PID namespace of its own: makes <root> the root folder, with /proc, /dev and /tmp as a container has them, and runs
+# In a new mount and PID namespace: makes <root> the root folder, with /proc, /dev and /tmp as a container has them, and runs
 # a program in it. `0` as the user keeps root's privileges; every other user has none, and cannot get any.
 #   enter-root.sh <root> [--bind <from> <to>] [--read-only <from> <to>] [--writable] -- <uid> <gid> <workdir> <program> [args…]
 set -eu

@@ -67,7 +67,7 @@ async function installedStamp(): Promise<string | null> {
 async function install(stamp: string, say: (sentence: string) => void): Promise<void> {
   say("Installing the pinned agents into test/agents (about 1.1 GB on disk, once) …");
   const startedAt = performance.now();
-  // The binaries come as packages of their own, so that no install script has to run.
+  // The binaries come as separate packages, so no install script has to run.
   await runNpm(["ci", "--ignore-scripts", "--no-fund", "--no-audit"], { cwd: agentsDir });
   const claude = programIn(modulesDir, "claude-code");
   const codex = programIn(modulesDir, "codex");

@@ -11,9 +11,9 @@ export interface Conversation {
   readonly outcomes: readonly ToolOutcome[];
   /** Names of the tools that the agent offers. */
   readonly tools: readonly string[];
-  /** `turn`: the conversation itself; `side`: the agent's own errands (titles, summaries). */
+  /** `turn`: the conversation itself; `side`: what the agent asks for itself (titles, summaries). */
   readonly kind: "turn" | "side";
-  /** The JSON Schema that the answer must follow, for errands. */
+  /** The JSON Schema that the answer to a side request must follow. */
   readonly answerSchema: unknown;
 }
 
@@ -35,7 +35,7 @@ export type FailureCount = (prompt: string) => number;
 /** The scripted model: a pure function of the conversation, but for the count of failures. */
 export function replyTo(conversation: Conversation, countFailure: FailureCount): Reply {
   const script = parseScript(conversation.prompt);
-  // An agent asks for a title of the same prompt: only who means a request with a schema writes `answer`.
+  // An agent also asks for a title of the same prompt. Scripts use `answer` only for requests with a schema.
   if (conversation.kind === "side" && script.answer === null) {
     return { kind: "text", thinking: null, text: sideAnswer(conversation.answerSchema), slowMs: 0 };
   }
@@ -63,7 +63,7 @@ const jsonSchema = z.looseObject({
   properties: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** A harmless answer to an errand: every string of its schema is a title. */
+/** A harmless answer to a side request: every string of its schema is a title. */
 function sideAnswer(schema: unknown): string {
   const parsed = jsonSchema.safeParse(schema);
   return parsed.success && parsed.data.type === "object" ? JSON.stringify(sample(schema)) : sideTitle;

@@ -43,7 +43,7 @@ export function readContent(body: ContentRequest, model: string): Conversation {
     prompt: last?.text ?? "",
     outcomes: parts.slice((last?.index ?? 0) + 1).flatMap(outcomeOf),
     tools,
-    // Its errands offer no tools: which model to take, what the session was about.
+    // Its side requests offer no tools: which model to use, what the session was about.
     kind: tools.length === 0 || body.generationConfig?.responseMimeType === "application/json" ? "side" : "turn",
     answerSchema: body.generationConfig?.responseJsonSchema,
   };

@@ -98,7 +98,7 @@ test("Codex gets JavaScript in code mode and a function call otherwise", async (
   });
 });
 
-test("an errand with a schema gets JSON of that schema and is not a turn", async () => {
+test("a side request with a schema gets JSON of that schema and is not a turn", async () => {
   const schema = { type: "object", properties: { title: { type: "string" } } };
   const body = { model: "m", input: [codexUser("run ls")], text: { format: { type: "json_schema", schema } } };
   expect((await eventsOf(await post("/v1/responses", body))).at(-1)).toMatchObject({

@@ -16,7 +16,7 @@ export interface RecordedRequest {
   /** With the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** `turn`: a model call of the conversation; `side`: an agent's errand (a title); `other`: no model call. */
+  /** `turn`: a model call of the conversation; `side`: what an agent asks for itself (a title); `other`: no model call. */
   readonly kind: "turn" | "side" | "other";
   readonly model: string | null;
   readonly systemPrompt: string | null;

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { systemClock } from "../../src/core/clock.ts";
 
-/** More are not under way at once: what is due then is made when one has ended, and is as late. */
+/** The maximum of simultaneous requests. A request that is due above it starts when another has ended, and the delay counts. */
 const maxUnderWay = 1_000;
 
 /**

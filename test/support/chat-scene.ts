@@ -49,7 +49,7 @@ export interface PlayedSessions {
   readonly asked: readonly AskInput[];
   readonly answered: readonly AnswerPermissionInput[];
   readonly all: ReadonlyMap<string, PlayedSession>;
-  /** What happens when a prompt has been taken; by default the turn ends at once with its echo. */
+  /** What happens when a prompt was accepted; by default the turn ends immediately with its echo. */
   onAsk: (session: PlayedSession, prompt: string) => void;
   /** Called before a prompt is taken. */
   beforeAsk: () => Promise<void>;

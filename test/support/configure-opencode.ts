@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { World } from "./gateway.ts";
 
-/** As a person configures a model server of their own, in a folder where the agent's first start has left what it fetches there. */
+/** Configures the model server as a user would, in a folder that already has what the agent downloads at its first start. */
 export async function configureOpenCode(
   world: Pick<World, "root" | "modelServer">,
   version = "1.18.33",

@@ -114,7 +114,7 @@ async function layRoot(
   ];
   for (const { to } of binds) await mkdir(join(path, to), { recursive: true });
   for (const name of ["etc", "proc", "dev", "tmp"]) await mkdir(join(path, name), { recursive: true });
-  // Links into /usr, or folders of their own on older systems.
+  // Links into /usr, or real folders on older systems.
   for (const name of globSync("{bin,sbin,lib*}", { cwd: "/" })) {
     await symlink(await readlink(join("/", name)), join(path, name));
   }

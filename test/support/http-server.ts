@@ -29,7 +29,7 @@ export interface TestHttpServer extends Pick<HttpServer, "close"> {
   readonly work: string;
   readonly accounts: Accounts;
   readonly folders: Folders;
-  /** Stands for the authorization server: its tokens are let in. */
+  /** Stands for the authorization server, whose tokens are accepted. */
   readonly apps: FakeAppTokens;
   /** Everything that was logged, as JSON lines. */
   readonly logged: readonly string[];

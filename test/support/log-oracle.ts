@@ -182,8 +182,8 @@ function errorText(error: unknown): string {
 }
 
 /**
- * Who is limited to a folder is told by `one`, which has all of a corpus, what everybody is told by `other`, which has only what is of that
- * folder: also while it deletes one entry after another.
+ * Checks that a caller limited to a folder gets from `one`, which has the whole corpus, what an unlimited caller gets from `other`, which
+ * has only that folder's entries: also while entries are deleted one after another.
  */
 export async function checkSight(one: World, other: World, corpus: Corpus): Promise<void> {
   await empty(one);

@@ -28,7 +28,7 @@ export const echoTool = tool({
   run: async ({ text }) => ({ text }),
 });
 
-/** For nobody without `coding:drive`. */
+/** Requires `coding:drive`. */
 export const driveTool = tool({ ...echoTool, name: "drive", title: "Drive", scope: "coding:drive" });
 
 /** Fails with the requested code; without one, unexpectedly. */

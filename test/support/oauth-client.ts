@@ -170,7 +170,7 @@ export function createOAuthPeer(issuer: string, ownerToken: string): OAuthPeer {
   return peer;
 }
 
-/** One of many addresses, for a gateway that trusts who says so: tests ask more often than one address may. */
+/** One of many addresses, for a gateway that trusts `X-Forwarded-For`: tests send more requests than one address is allowed. */
 export function someAddress(): string {
   const [one, two, three] = [randomInt(256), randomInt(256), randomInt(1, 255)];
   return `198.${18 + (one % 2)}.${two}.${three}`;

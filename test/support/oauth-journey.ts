@@ -4,20 +4,20 @@ import { z } from "zod";
 /** `oauth4webapi` refuses http, but for this: what is tested stands on the loopback. */
 const loopback = { [oauth.allowInsecureRequests]: true } as const;
 
-/** Tokens, with what they may. */
+/** Tokens and their scopes. */
 export interface GivenTokens {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly scope: string;
 }
 
-/** What an app says of itself when it registers. */
+/** What an app says about itself when it registers. */
 export type AppMetadata = Parameters<typeof oauth.dynamicClientRegistrationRequest>[1];
 
-/** A browser's errand: where to send it, and what to do with the address it comes back to. */
+/** An authorization in a browser: the page to open, and what to do with the address that the browser is redirected to. */
 export interface Errand {
   readonly url: URL;
-  /** @throws when state, issuer, code or verifier do not fit */
+  /** @throws when state, issuer, code or verifier do not match */
   finish(arrived: URL): Promise<GivenTokens>;
 }
 

@@ -1,10 +1,10 @@
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** What the scripted log-ins lead to. */
+/** The page that the scripted logins open. */
 export const loginAddress = `https://login.example/oauth/authorize?client_id=${"9d1c250a".repeat(12)}&state=scripted`;
 
-/** A person's machine: programs that behave as the agents do when asked for version and log-in, and an npm that installs one of them. */
+/** A user's machine: programs that report version and login as the agents do, and an npm that installs one of them. */
 export interface ScriptedMachine {
   readonly root: string;
   /** A folder for PATH. */

@@ -21,7 +21,7 @@ export type Step =
   | { readonly ask: string }
   /** A terminal without a prompt. */
   | { readonly spawn: true }
-  /** A person starts the agent in a terminal of their own, with this prompt. */
+  /** A person starts the agent in their own terminal, outside Postern, with this prompt. */
   | { readonly outside: string }
   /** What a person pastes into the terminal, with Enter. */
   | { readonly paste: string }

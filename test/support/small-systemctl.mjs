@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// As much of `systemctl --user` as Postern asks for, for one unit: it starts and stops what the unit file says, as systemd does with
-// KillMode=process. What it keeps lies beside the unit file.
+// The part of `systemctl --user` that Postern uses, for one unit: it starts and stops what the unit file says, as systemd does with
+// KillMode=process. Its state is next to the unit file.
 
 import { spawn } from "node:child_process";
 import { existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";

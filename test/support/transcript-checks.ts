@@ -70,7 +70,7 @@ export async function checkReading(
   );
 }
 
-/** A file that grows piece by piece, cut anywhere, with looks in between, gives what it gives when it is read at once. */
+/** Checks that a file that grows in arbitrary pieces and is read in between gives the same result as one that is read as a whole. */
 export async function checkGrowth(format: FormatName, effort: Effort): Promise<void> {
   const path = join(await makeTempFolder(), "t.jsonl");
   const files = fc.oneof(muddled(format), muddled(format), mutated(format), madeUp(format));

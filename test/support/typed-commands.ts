@@ -12,7 +12,7 @@ export interface TypedCommands {
 
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 
-// Gives its arguments, one field each, to whoever listens. What runs until it is ended, or wants a terminal, is a process of its own.
+// Sends its arguments to the test's server, one field each. Commands that run until they are ended, or need a terminal, run as a process.
 const command = (socketPath: string): string => `#!/bin/sh
 case "$1" in serve|mcp|events|attach) exec '${process.execPath}' '${ownBin}' "$@" ;; esac
 [ -t 0 ] && exec '${process.execPath}' '${ownBin}' "$@"

@@ -152,7 +152,7 @@ function answersOf(responses: Operation["responses"]): string {
     .join("\n");
 }
 
-/** A GET route without required parameters needs no example of its own. */
+/** A GET route without required parameters needs no separate example. */
 function exampleOf({
   path,
   method,
