@@ -33,23 +33,29 @@ export interface ContainedRoot {
   readonly binds: readonly Bind[];
   /** Whether the root folder itself can be written to. */
   readonly writable: boolean;
+  /** A folder with empty folders `upper` and `work`, for what is written: the root stays as it is. */
+  readonly changes?: string;
+  /** A network with only loopback, which is down. By default, the caller's network. */
+  readonly ownNetwork?: true;
 }
 
 /**
- * Runs a program as PID 1 in a separate root, as a container engine would, with its own mounts and processes and the caller's network.
+ * Runs a program as PID 1 in a separate root, as a container engine would, with its own mounts and processes.
  * When the program ends, the kernel ends its other processes. Needs root.
  */
 export function spawnContained(
-  { path, binds, writable }: ContainedRoot,
+  { path, binds, writable, changes, ownNetwork }: ContainedRoot,
   { argv, env, user, workdir }: ContainedProgram,
   stdio: "pipe" | "inherit" = "pipe",
 ): ChildProcess {
   const mounts = binds.flatMap(({ from, to, readOnly }) => [readOnly ? "--read-only" : "--bind", from, to]);
-  const place = [path, ...mounts, ...(writable ? ["--writable"] : [])];
+  const overlay = changes === undefined ? [] : ["--changes", changes];
+  const place = [path, ...overlay, ...mounts, ...(writable ? ["--writable"] : [])];
+  const namespaces = ["--mount", "--pid", ...(ownNetwork ? ["--net"] : [])];
   const who = [String(user.uid), String(user.gid), workdir];
   return spawn(
     "/usr/bin/unshare",
-    ["--mount", "--pid", "--fork", "--kill-child", "sh", enterRoot, ...place, "--", ...who, ...argv],
+    [...namespaces, "--fork", "--kill-child", "sh", enterRoot, ...place, "--", ...who, ...argv],
     { env, stdio: ["ignore", stdio, stdio] },
   );
 }

@@ -33,7 +33,7 @@ const recipe = createHash("sha256")
 const made = join(cache, recipe.slice(0, 12));
 
 /** Read only: a test puts its changes into another folder, see `overlay` in `contained.ts`. */
-interface DebianRoot {
+export interface DebianRoot {
   readonly path: string;
   readonly node20: { readonly node: string; readonly npm: string };
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # In a new mount and PID namespace: makes <root> the root folder, with /proc, /dev and /tmp as a container has them, and runs
 # a program in it. `0` as the user keeps root's privileges; every other user has none, and cannot get any.
-#   enter-root.sh <root> [--bind <from> <to>] [--read-only <from> <to>] [--writable] -- <uid> <gid> <workdir> <program> [args…]
+# Everything that is written outside of binds goes to <folder>/upper of --changes, and <root> stays as it is.
+#   enter-root.sh <root> [--changes <folder>] [--bind <from> <to>] [--read-only <from> <to>] [--writable] -- <uid> <gid> <workdir> <program> [args…]
 set -eu
 root=$1
 shift
@@ -9,6 +10,9 @@ writable=
 mount --bind "$root" "$root"
 while [ "$1" != -- ]; do
   case $1 in
+    --changes)
+      mount -t overlay overlay -o "lowerdir=$root,upperdir=$2/upper,workdir=$2/work" "$root" && shift 2
+      ;;
     --bind) mount --bind "$2" "$root$3" && shift 3 ;;
     --read-only) mount --bind "$2" "$root$3" && mount -o remount,bind,ro "$root$3" && shift 3 ;;
     --writable) writable=1 && shift ;;

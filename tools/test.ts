@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { networkTests } from "../test/support/further-tests.ts";
 import { installAgentVersions } from "./agent-versions.ts";
 import { prepareDebianRoot } from "./debian-root.ts";
 import { installAgents } from "./install-agents.ts";
@@ -92,11 +93,13 @@ interface Run {
   readonly args: readonly string[];
   /** See `vitest.config.ts`; all tests without it. */
   readonly set?: "main" | "further";
+  /** With this machine's network. */
+  readonly network?: true;
   /** With the configuration of the long tests, of these sizes. */
   readonly sizes?: NodeJS.ProcessEnv;
 }
 
-async function runVitest(countsFile: string, { args, set, sizes }: Run): Promise<number> {
+async function runVitest(countsFile: string, { args, set, sizes, network }: Run): Promise<number> {
   const argv = [
     process.execPath,
     join(root, "node_modules", "vitest", "vitest.mjs"),
@@ -107,6 +110,7 @@ async function runVitest(countsFile: string, { args, set, sizes }: Run): Promise
     ...args,
   ];
   const env = { ...testEnvironment(countsFile), ...sizes, ...(set === undefined ? {} : { POSTERN_TEST_SET: set }) };
+  if (network) return await runToEnd(argv, env);
   const withoutNetwork = isolated(argv);
   if (withoutNetwork === null) {
     say("This system refuses network namespaces: running the tests with a proxy without a listener instead.");
@@ -154,11 +158,13 @@ async function runAsTest(name: string, argv: readonly string[]): Promise<TestCou
 /** The tests that `npm test` leaves out. */
 async function runFurther(): Promise<TestCounts> {
   const counts = await runTests({ args: [], set: "further" });
+  say("Running the tests that install from npm's registry.");
+  const network = await countTests({ args: networkTests, network: true });
   say("Running a small kill storm.");
   const sizes = { POSTERN_STORM_KILLS: "8", POSTERN_STORM_CALLERS: "1" };
   const storm = await countTests({ args: ["test/long/kill-storm.long.test.ts"], sizes });
   const benchmarks = await runAsTest("each benchmark at a small size", [join(root, "tools", "bench.ts"), "--small"]);
-  return sumOf(counts, storm, benchmarks);
+  return sumOf(counts, network, storm, benchmarks);
 }
 
 async function runChosen(): Promise<TestCounts> {

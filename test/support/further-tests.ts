@@ -64,12 +64,15 @@ export const furtherTests: readonly string[] = [
   "test/web/unsent-text.test.ts",
 ];
 
-/** `main` leaves out the further tests, `further` runs these alone; all of them without it. See `tools/test.ts`. */
+/** Tests that need npm's registry, which only `npm run test:full` runs, outside of the others' network namespace. */
+export const networkTests: readonly string[] = ["test/e2e/readme-journey.test.ts"];
+
+/** `main` leaves out these and the further tests, `further` runs these alone; all of them without it. See `tools/test.ts`. */
 const testSet = process.env["POSTERN_TEST_SET"];
 
 /** The files of a project that belong to the set that is run. */
 export function chosen(include: readonly string[], exclude: readonly string[] = []) {
-  const without = [...exclude, ...(testSet === "main" ? furtherTests : [])];
+  const without = [...exclude, ...(testSet === "main" ? [...furtherTests, ...networkTests] : [])];
   const further = furtherTests.filter(
     (file) =>
       include.some((pattern) => matchesGlob(file, pattern)) && !exclude.some((pattern) => matchesGlob(file, pattern)),
