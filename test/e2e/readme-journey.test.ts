@@ -9,8 +9,6 @@ import type { Keys, TypedOutcome } from "../support/typed-terminal.ts";
 const artifacts = resolve(import.meta.dirname, "../../test-artifacts/readme-journey");
 const debian = debianRoot();
 const why = "missing" in debian ? debian.missing : await whyNoRegistry();
-/** From `git clone` to an agent's first answer in a project; of the processor, which a busy machine hardly changes. */
-const maxSecondsToAnswer = 120;
 
 async function whyNoRegistry(): Promise<string | null> {
   try {
@@ -35,7 +33,6 @@ interface Step {
 }
 
 const interrupt = "\u0003";
-const detach = "\u001c";
 const makeProject = [
   "git init --quiet --initial-branch=main ~/code/project",
   "echo '# Project' >~/code/project/README.md",
@@ -56,21 +53,13 @@ const steps: readonly Step[] = [
   { command: /^cd ~\/code\/project/, first: makeProject },
   { command: /coding ask (--session \S+ )?"(What|And)/, shows: /ECHO (What|And)/ },
   { command: /coding answer/, first: ['postern coding ask "write asked.txt with by leave" || true'] },
-  { command: /^postern attach/, keys: { at: /\w{3}/, keys: detach, once: true } },
   { command: /^postern coding list/, shows: /claude-code/ },
-  { command: /^postern --version/, shows: /^\d+\.\d+\.\d+$/ },
-  { command: /^curl/, shows: /"sessionId"/ },
 ];
 
-/** README, and what getting started on a laptop has besides. */
+/** README up to the first answered permission request. */
 function journey(): readonly DocumentedCommand[] {
-  const [readme, start] = ["README.md", "docs/start.md"].map((path) => documents().find((each) => each.path === path));
-  if (readme === undefined || start === undefined) throw new Error("README.md or docs/start.md is missing.");
-  const textOf = ({ text }: DocumentedCommand): string => text.replaceAll(/\s+#.*/g, "");
-  const typed = new Set(readme.commands.map(textOf));
-  const end = start.text.slice(0, start.text.indexOf("\n## On a server")).split("\n").length;
-  const laptop = start.commands.filter(({ place }) => Number(place.split(":")[1]) <= end);
-  return [...readme.commands, ...laptop.filter((command) => !typed.has(textOf(command)))];
+  const commands = documents().find(({ path }) => path === "README.md")?.commands ?? [];
+  return commands.slice(0, commands.findIndex(({ text }) => text.startsWith("postern coding answer")) + 1);
 }
 
 /** How long something took since `git clone`. */
@@ -98,25 +87,21 @@ class Transcript {
 }
 
 describe.skipIf(why !== null)(`README.md, typed into an empty home${why === null ? "" : ` (skipped: ${why})`}`, () => {
-  for (const major of [20, 24] as const)
-    for (const isRoot of [false, true]) {
-      const who = isRoot ? "root" : "a user";
-      test(`on Node ${major} as ${who}: each command does what it says, and an agent answers within two minutes`, async () => {
-        if ("missing" in debian) return;
-        const newcomer = await seatNewcomer(debian, { major, isRoot });
-        const transcript = new Transcript();
-        try {
-          const [demo, answer] = await typeJourney(newcomer, transcript);
-          console.log(
-            `Node ${major}, ${who}: the demo ${words(demo)}; an agent's answer in a project ${words(answer)}`,
-          );
-          expect(answer.processorSeconds).toBeLessThan(maxSecondsToAnswer);
-        } finally {
-          await transcript.write(`node${major}-${isRoot ? "root" : "user"}`);
-          await newcomer.close();
-        }
-      }, 600_000);
-    }
+  for (const [major, isRoot] of [[24, true]] as const) {
+    const who = isRoot ? "root" : "a user";
+    test(`on Node ${major} as ${who}: each command does what it says`, async () => {
+      if ("missing" in debian) return;
+      const newcomer = await seatNewcomer(debian, { major, isRoot });
+      const transcript = new Transcript();
+      try {
+        const [demo, answer] = await typeJourney(newcomer, transcript);
+        console.log(`Node ${major}, ${who}: the demo ${words(demo)}; an agent's answer in a project ${words(answer)}`);
+      } finally {
+        await transcript.write(`node${major}-${isRoot ? "root" : "user"}`);
+        await newcomer.close();
+      }
+    }, 600_000);
+  }
 });
 
 function words({ seconds, processorSeconds }: Spent): string {
