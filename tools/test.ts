@@ -132,7 +132,7 @@ async function countTests(run: Run): Promise<TestCounts> {
   return unexplained ? { ...counts, failed: 1 } : counts;
 }
 
-/** More failed files than this are not chance. */
+/** More failed files than this cannot be a coincidence. */
 const maxFilesRunAgain = 4;
 
 /**

@@ -83,7 +83,7 @@ export function createAccountStore(deps: {
         .onConflict((conflict) => conflict.doNothing()) // another process was first
         .execute();
       known = await findOwner();
-      if (known === undefined) throw new Error("The owner's account was made but is not there.");
+      if (known === undefined) throw new Error("The owner's account was created but cannot be found.");
       return known;
     },
 

@@ -22,7 +22,7 @@ import type { Coding } from "./coding.ts";
 
 const reads: ToolEffects = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 const stops: ToolEffects = { readOnly: false, destructive: true, idempotent: true, openWorld: false };
-/** The turn can be requested again. */
+/** Not destructive: the same turn can be requested again. */
 const pauses: ToolEffects = { ...stops, destructive: false };
 /** The agent can then do anything on the machine. */
 const setsInMotion: ToolEffects = { readOnly: false, destructive: true, idempotent: false, openWorld: true };

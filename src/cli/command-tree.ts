@@ -18,7 +18,7 @@ export interface CommandNode {
     /** Null for a switch. */
     readonly value: Value | null;
   }[];
-  /** Of its first argument; null without arguments. */
+  /** The value of its first argument; null if it takes none. */
   readonly argument: Value | null;
 }
 

@@ -151,7 +151,7 @@ export function createSigningKeys(deps: {
       }
       // The newest key that all gateways and clients had time to read; the very first one signs at once.
       const shown = keys.find(({ createdAt }) => createdAt + lifetimes.keyNoticeMs <= clock.now()) ?? keys.at(-1);
-      if (shown === undefined) throw new Error("A signing key was made but is not there.");
+      if (shown === undefined) throw new Error("A signing key was created but cannot be found.");
       return shown;
     },
     rotate,

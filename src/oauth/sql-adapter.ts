@@ -165,7 +165,7 @@ const sessionAdapter: Adapter = {
 
 function nothingKept(name: string): Adapter {
   const refuse = async (): Promise<never> => {
-    throw new Error(`The authorization server keeps no ${name}.`);
+    throw new Error(`The authorization server does not store ${name}.`);
   };
   return { ...noLookups, find: none, upsert: refuse, consume: refuse, destroy: none, revokeByGrantId: none };
 }

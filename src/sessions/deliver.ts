@@ -114,7 +114,7 @@ async function throughEditor(
   }
 }
 
-/** @returns false when the editor was faster */
+/** @returns false if the editor has already taken it */
 async function takeBack(path: string): Promise<boolean> {
   try {
     await unlink(path);

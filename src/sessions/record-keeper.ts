@@ -89,7 +89,7 @@ export class RecordKeeper {
     });
   }
 
-  /** Whether this process runs the session with that id, by the agent's own files; null when they do not say. */
+  /** Whether this process runs the session with that id, according to the agent's own files; null if they do not show it. */
   async #runs(agentSessionId: string): Promise<boolean | null> {
     const { template, pid, env } = this.#process;
     const found = await template.discoverSessionId({ pid, env });

@@ -132,7 +132,7 @@ function lineAt(buffer: InnerBuffer, y: number): ReturnType<InnerBuffer["lines"]
   return buffer.lines.get(buffer.ybase + y);
 }
 
-/** A saved cursor on the first visible row moves down when the terminal grows; one that was never saved does not. */
+/** A cursor saved on the first visible row moves down when the terminal grows; the default, if none was saved, does not. */
 function hasNothingSaved({ savedX, savedY, savedCurAttrData, savedCharset }: InnerBuffer): boolean {
   const { fg, bg } = savedCurAttrData;
   return savedX === 0 && savedY === 0 && fg === 0 && bg === 0 && savedCharset === undefined;

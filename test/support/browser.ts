@@ -20,13 +20,13 @@ const seriousImpacts: ReadonlySet<string> = new Set(["serious", "critical"]);
 export interface Visit {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Takes the network away from the page, or gives it back; also where this machine has none. */
+  /** Takes the page offline, or online again. Works even if this machine has no network. */
   setOnline(online: boolean): Promise<void>;
-  /** Waits until the page has all that it asked for; what is live never rests. */
+  /** Waits until all requests of the page have completed, except live streams, which never end. */
   settled(): Promise<void>;
-  /** Keeps a picture of the page as it is, in `test-artifacts/web`. */
+  /** Saves a screenshot of the page in `test-artifacts/web`. */
   shoot(name: string): Promise<void>;
-  /** What axe finds serious or critical on the page as it is; by its rules about colours alone, where nothing else has changed. */
+  /** Serious and critical violations that axe finds on the page; with `colours`, only those of its color rules. */
   violations(rules?: "all" | "colours"): Promise<readonly string[]>;
   /** Errors of console and page, and requests to other hosts, since the last call. */
   troubles(): readonly string[];

@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 
 /** A foreign authorization server, which a gateway can be configured to trust. */
 export interface TokenIssuer {
-  /** Goes into a gateway's configuration: its tokens for `sub` are the owner's, and may do this. */
+  /** For a gateway's configuration: this issuer's tokens act as the owner, with the scopes given at the start. */
   readonly config: Readonly<Record<string, unknown>>;
   /** An access token (RFC 9068) with these scopes. */
   token(scopes: readonly string[]): Promise<string>;
@@ -13,7 +13,7 @@ export interface TokenIssuer {
 
 const audience = "https://postern.example";
 
-/** Starts one on a free port of the loopback. */
+/** Starts one on a free loopback port. @param scopes what the gateway accepts from its tokens */
 export async function startTokenIssuer(scopes: readonly string[]): Promise<TokenIssuer> {
   const { publicKey, privateKey } = await generateKeyPair("ES256");
   const keys = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256", use: "sig" }] });

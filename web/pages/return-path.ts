@@ -5,7 +5,7 @@ const locationSchema = z.object({
   state: z.object({ from: z.string() }).nullable().catch(null),
 });
 
-/** Only to detect URLs that leave it. */
+/** Stands for this page's origin, to detect URLs that lead to another one. */
 const here = "http://postern.invalid";
 
 /** The path to open after signing in. Pages pass it in the history's state, the gateway's consent page as `?to=`. */

@@ -163,7 +163,7 @@ const boxBottom = /^▀{8,}/;
 /** What follows a prompt in a conversation: an answer, a message, a box. */
 const conversation = /^\s*[✦╭│ℹ✕⚠]/;
 
-/** The content of the last box with a prompt sign, if only status lines follow it: earlier prompts have such boxes too. Otherwise null. */
+/** The content of the last box with a prompt sign, or null if more than status lines follow it, because then it is an earlier prompt. */
 function composerRows(lines: readonly string[]): readonly string[] | null {
   const top = lines.findLastIndex((line) => boxTop.test(line));
   const bottom = lines.findLastIndex((line) => boxBottom.test(line));
