@@ -62,7 +62,7 @@ export async function createApp(config: Config, log: Log, options: AppOptions = 
   const { furtherAgents = [] } = options;
   const { lock, linking } = options.begun ?? (await beginStart(config, log));
   let hasStarted = false;
-  // Closed also when the store cannot be opened.
+  // Closed even if the store cannot be opened.
   disposer.add(() =>
     linking.then(
       (linked) => (hasStarted ? linked.close() : linked.closeUnused()),

@@ -27,7 +27,7 @@ const recordSchema = z.object({
 
 type GatewayRecord = z.output<typeof recordSchema>;
 
-/** The gateway's record of its own process, for `postern status`, `stop` and `doctor`, also when it does not respond. */
+/** The gateway's record of its own process, for `postern status`, `stop` and `doctor`, even if it does not respond. */
 function recordPath({ runDir }: Pick<Config, "runDir">): string {
   return join(runDir, "gateway.json");
 }

@@ -66,7 +66,7 @@ export async function* followEvents(
       if (!signal.aborted && isRefusal(error)) throw error;
       reason = error;
     } finally {
-      silence.abort(); // also when the caller leaves the loop
+      silence.abort(); // even if the caller leaves the loop
     }
     if (signal.aborted) return;
     onState?.("offline", reason);

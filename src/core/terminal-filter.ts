@@ -261,7 +261,7 @@ function titleText(title: string): string {
   return title.replace(/[\u202a-\u202e\u2066-\u2069]/g, "").slice(0, maxTitleLength);
 }
 
-/** A link to another target ends the previous link, also if it is not allowed. @see https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
+/** A link to another target ends the previous link, even if the new one is not allowed. @see https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
 function webLink(value: string): string {
   const separator = value.indexOf(";");
   const target = value.slice(separator + 1);

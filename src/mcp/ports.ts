@@ -10,7 +10,7 @@ import type { Tool } from "../wire/tool.ts";
 /** Sessions for MCP resources. */
 export interface McpSessions {
   list(input: ListInput, principal: Principal): Promise<ListOutput>;
-  /** @throws PosternError `session_not_found` also if it is not visible */
+  /** @throws PosternError `session_not_found`, even if it exists but is not visible to the caller */
   read(input: ReadInput, principal: Principal, signal: AbortSignal): Promise<ReadOutput>;
 }
 

@@ -51,7 +51,7 @@ export function isProvisional(
 
 /**
  * Whether a hook line that names another id may move the session there.
- * @param runsIt whether the process runs that session, by the agent's own files; null when they do not say
+ * @param runsIt whether the process runs that session, according to the agent's own files; null if they do not show it
  */
 export function mayTake(
   state: IdentityState,

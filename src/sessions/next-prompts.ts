@@ -16,7 +16,7 @@ const enterAgainMs = 3_000;
 const maxEnters = 3;
 const typedLostMs = 20_000;
 const argvLostMs = 60_000;
-// A transcript has a prompt within a second of its hook; one that is not there while the agent rests was refused by a hook of the user's.
+// A prompt is in the transcript within a second of its hook. If it is missing while the agent is idle, one of the user's hooks refused it.
 const unwrittenMs = 20_000;
 // Callers ask about their own, recent prompt.
 const maxRemembered = 200;

@@ -63,7 +63,7 @@ export class TranscriptFollower {
     return turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text));
   }
 
-  /** The same for a prompt that the agent reported as taken, also when it is only a part of the turn's text. */
+  /** The same for a prompt that the agent reported as accepted, even if it is only a part of the turn's text. */
   async holdsPrompt(text: string, from: number): Promise<boolean> {
     const turns = await this.#read({ after: from - 1, limit: searchedTurns });
     return turns.some((turn) => turn.role === "user" && containsPrompt(text, turn.text));

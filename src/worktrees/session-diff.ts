@@ -120,7 +120,7 @@ async function ofWorktree(git: Git, record: WorktreeRecord): Promise<Sides> {
   return { root: path, counted: repository, commonDir, base: { name: baseBranch, commit }, other };
 }
 
-/** The worktree while it is still the one that was made. Its own `.git` is not read. */
+/** The worktree, if it is still the one that Postern created. Its own `.git` is not read. */
 async function standingSide(git: Git, { path, inode, gitDir, commonDir, state }: WorktreeRecord) {
   if (gitDir === null || state === "removed" || !isSameFolder(await inodeOf(path), inode)) return null;
   if ((await readPointer(join(gitDir, "HEAD"))) === null) return null;

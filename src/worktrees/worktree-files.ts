@@ -31,7 +31,7 @@ async function statsOf(path: string): Promise<BigIntStats | null> {
   }
 }
 
-/** Whether the current folder ({@link inodeOf}) is the one that was made ({@link makeFolder}), not a later one in its place. */
+/** Whether the current folder ({@link inodeOf}) is the one that Postern created ({@link makeFolder}), not a later one in its place. */
 export function isSameFolder(present: string | null, made: string | null): boolean {
   if (present === null || present === noFolder || made === null) return false;
   const parts = new Set(present.split(":"));
@@ -156,7 +156,7 @@ async function openFolders(root: string, name: string): Promise<void> {
   }
 }
 
-/** Removes a folder if it is the one that was made, or empty. */
+/** Removes a folder if it is the one that Postern created, or if it is empty. */
 export async function removeOwnFolder(path: string, made: string | null): Promise<void> {
   const present = await inodeOf(path);
   if (present === null) return;

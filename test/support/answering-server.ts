@@ -33,7 +33,7 @@ export async function startAnsweringServer(answer: (asked: AskedOfModel, count: 
   return { asked, baseUrl: `http://127.0.0.1:${port}/v1` };
 }
 
-/** Answers with JSON, or what is to be taken for it. */
+/** Answers with JSON, or with other content that claims to be JSON. */
 export function send(
   response: ServerResponse,
   body: string,

@@ -32,7 +32,7 @@ export interface TestAuthorizationServer {
   /** Allows what the client asks for. @returns its code */
   allow(clientId: string, fields?: Readonly<Record<string, string>>): Promise<string>;
   redeem(clientId: string, code: string, fields?: Readonly<Record<string, string>>): Promise<ProtocolAnswer>;
-  /** From nothing to tokens. */
+  /** The whole flow, from the start to tokens. */
   letIn(
     clientId: string,
     fields?: Readonly<Record<string, string>>,

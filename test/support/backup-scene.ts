@@ -66,7 +66,7 @@ export function backUp(
   });
 }
 
-/** Over nothing, and with what was deleted since, unless it is said otherwise. */
+/** By default without replacing an existing state, and repeating what was deleted since the backup. */
 export function restore({ home, url }: Home, file: string, options: { replace?: boolean; replay?: boolean } = {}) {
   return restoreBackup({
     ...{ file, home, databaseUrl: url, replace: false, replay: true, ports: { removeLogs, removeAllLogs }, ...common },
@@ -74,7 +74,7 @@ export function restore({ home, url }: Home, file: string, options: { replace?: 
   });
 }
 
-/** Of all entries of the memory, in order. */
+/** The titles of all memory entries, in order. */
 export async function titles(database: Database): Promise<readonly (string | null)[]> {
   const rows = await database.db.selectFrom("log_entries").select("title").orderBy("title").execute();
   return rows.map(({ title }) => title);

@@ -13,7 +13,7 @@ export async function startBearerProxy(
   const { hostname, port } = new URL(target);
   let own = "";
   const server = createServer((incoming, answer) => {
-    // Its own name becomes the target's; what else a client says stays as it is.
+    // Replaces its own host name with the target's; everything else that a client sends is unchanged.
     const renamed = Object.entries(incoming.headers).map(([name, value]) => [
       name,
       typeof value === "string" ? rename(value.replaceAll(own, `${hostname}:${port}`)) : value,

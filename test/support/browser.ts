@@ -115,7 +115,7 @@ async function begin(
       // Not `context.setOffline`: without a network of the machine its page is offline before and after, and sees no change.
       network ??= context.newCDPSession(page);
       const session = await network;
-      // A latency, for without any limit Chromium goes by the machine's network again.
+      // With a latency: without any limit, Chromium uses the state of the machine's network again.
       const limits = { latency: 1, downloadThroughput: -1, uploadThroughput: -1 };
       await session.send("Network.emulateNetworkConditions", { offline: !online, ...limits });
     },
@@ -145,7 +145,7 @@ const axeResultSchema = z.object({
   ),
 });
 
-// Those of its usual rules that look at colours.
+// The usual rules that check colors.
 const ofColours = { type: "rule", values: ["color-contrast", "link-in-text-block"] } as const;
 
 async function findViolations(page: Page, rules: "all" | "colours"): Promise<readonly string[]> {
@@ -161,7 +161,7 @@ async function findViolations(page: Page, rules: "all" | "colours"): Promise<rea
     );
 }
 
-/** Nothing went wrong in this browser since it was last asked, and axe finds nothing serious on the page that it shows. */
+/** Expects no errors in this browser since the last check, and no serious axe violations on the current page. */
 export async function expectFlawless(visit: Visit, what: string, rules?: "all" | "colours"): Promise<void> {
   expect(await visit.violations(rules), `axe: ${what}`).toEqual([]);
   expect(visit.troubles(), `console and network: ${what}`).toEqual([]);
@@ -173,7 +173,7 @@ export async function signInUrl({ app }: Pick<TestGateway, "app">): Promise<stri
   return (await app.accounts.signIn.createUrl(accountId, app.baseUrl)).url;
 }
 
-/** Pictures of the page as it is, in both colours; nothing may be wrong with either. */
+/** Takes screenshots of the page in light and dark, and expects no errors in either. */
 export async function lookAt(visit: Visit, name: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await visit.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -182,7 +182,7 @@ export async function lookAt(visit: Visit, name: string): Promise<void> {
   }
 }
 
-/** What ends beyond the right edge of the page: to be scrolled to, or cut off. To be evaluated in it. */
+/** To evaluate in the page: elements that extend beyond its right edge, and so need scrolling or are cut off. */
 export const beyondTheEdge = `[...document.querySelectorAll("main, main *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 || (one.tagName === "MAIN" && one.scrollWidth > one.clientWidth))
   .map((one) => one.outerHTML.slice(0, 100))`;

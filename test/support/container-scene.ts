@@ -128,7 +128,7 @@ async function layRoot(
   return { path, binds, writable: false };
 }
 
-/** Where this machine has no tini: passes signals on and reaps what is orphaned, as `bash` does while it waits. */
+/** For machines without tini: passes signals on and reaps orphans, as `bash` does while it waits. */
 const initInTheStead = `#!/bin/bash
 shift
 "$@" &

@@ -10,7 +10,7 @@ export interface CommandOutcome {
 
 /** A shell into which a document is typed, one command after the other: what one sets, the next has. */
 export interface DocumentShell {
-  /** Runs it to its end, with nothing on its standard input. @throws Error when it takes too long */
+  /** Runs it to the end, with an empty standard input. @throws Error if it takes too long */
   type(command: string): Promise<CommandOutcome>;
   /** Ends the shell and what runs in it. Idempotent. */
   close(): Promise<void>;

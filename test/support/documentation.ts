@@ -13,12 +13,12 @@ export interface Document {
   readonly mentioned: readonly string[];
 }
 
-/** One command as it is written, with all its lines. */
+/** One command as written in the document, with all its lines. */
 export interface DocumentedCommand {
   /** Document and line, for people. */
   readonly place: string;
   readonly text: string;
-  /** What the document shows as its output; null where it shows nothing. */
+  /** The output that the document shows; null if it shows none. */
   readonly shown: string | null;
 }
 

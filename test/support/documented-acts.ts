@@ -21,7 +21,7 @@ export interface Act {
   readonly exitCode?: number;
   /** Needs no gateway, and none is started for it. */
   readonly withoutGateway?: true;
-  /** What has to be there first; what it returns is put in the place of these words. */
+  /** Prepares what the command needs. Returns replacements for words of the command. */
   given?(home: DocumentedHome, cwd: string): Promise<Readonly<Record<string, string>> | void>;
 }
 
@@ -145,7 +145,7 @@ async function stopped(home: DocumentedHome): Promise<void> {
   await home.stop();
 }
 
-/** A machine on which nothing was yet, with the backup that was just made. */
+/** A new machine, with the backup that was just made. */
 async function emptied(home: DocumentedHome, cwd: string): Promise<void> {
   await home.stop();
   await cp(join(home.home, "postern.tar.gz"), join(cwd, "postern.tar.gz"));

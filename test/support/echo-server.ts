@@ -51,7 +51,7 @@ export async function startEchoServer(routes: readonly RouteModule[] = [], confi
   const echoRoutes: RouteModule = (server) => registerTool(server, echo);
   const server = await startHttpServer(() => [healthRoutes, itemRoutes, echoRoutes, ...routes], config);
   const headers = await server.signedIn("coding:read", "coding:write");
-  /** Posts `body` as it is; a string is JSON already. */
+  /** Posts `body`; a string is sent unchanged, as JSON. */
   const post = async (path: string, body?: string | Uint8Array, more: Readonly<Record<string, string>> = {}) => {
     const type = body === undefined ? {} : { "content-type": "application/json" };
     const answer = await fetch(`${server.url}${path}`, {

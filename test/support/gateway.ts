@@ -31,7 +31,7 @@ export interface World {
   /** A git repository with one commit. */
   readonly repository: string;
   readonly modelServer: ModelServer;
-  /** The gateway's environment: nothing of this machine's but PATH. */
+  /** The gateway's environment: only PATH is taken from this machine. */
   readonly env: Readonly<Record<string, string>>;
   /** Agents of its gateways besides the built-in ones. */
   readonly furtherAgents: readonly AgentTemplate[];
@@ -127,7 +127,7 @@ export async function endTerminalHost(home: string): Promise<void> {
   if (host !== null) await killAndWait(host.pid);
 }
 
-/** Kills a process of the test's own and waits until it is gone. */
+/** Kills a process that the test started, and waits until it has ended. */
 export async function killAndWait(pid: number | null | undefined, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
   // To 0 it would go to this process's own group.
   if (pid === null || pid === undefined || pid <= 1) throw new Error("There is no process to kill.");

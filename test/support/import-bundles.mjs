@@ -21,7 +21,7 @@ if (existsSync(namesFile)) {
   });
 }
 
-/** The package too gives the bundles to its own files alone. */
+/** As in the package, only its own files get the bundles. */
 function isOurs(parent) {
   return !parent.includes("/node_modules/") || runners.some((runner) => parent.startsWith(runner));
 }

@@ -27,7 +27,7 @@ export interface Storm {
   /** Asks with a new prompt until the gateway answers 200, or 404. */
   ask(request: Omit<AskInput, "idempotencyKey" | "prompt">, words?: readonly string[]): Promise<StormAnswer>;
   repeat(prompt: StormPrompt): Promise<AskOutput>;
-  /** Calls until a gateway answers with something else than 409 or 503. */
+  /** Calls until a gateway answers with anything other than 409 or 503. */
   call<T>(tool: string, input: unknown): Promise<Answer<T>>;
   sessions(): Promise<readonly SessionSummary[]>;
   gatewayPid(): Promise<number>;

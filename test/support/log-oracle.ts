@@ -44,7 +44,7 @@ const planned: fc.Arbitrary<Planned> = fc.record({
   pieces: fc.array(piece, { minLength: 1, maxLength: 5 }),
 });
 
-/** A corpus, and the positions of what is deleted, in order. */
+/** A corpus, and the positions of the entries to delete, in order. */
 export const corpora = fc.array(planned, { minLength: 1, maxLength: 7 }).chain((entries) =>
   fc.record({
     entries: fc.constant(entries),
@@ -111,7 +111,7 @@ async function empty({ store }: World): Promise<void> {
   for (const table of tables) await sql`delete from ${sql.table(table)}`.execute(store.db);
 }
 
-/** Puts what is the same in every store in the place of what is random or counted up: ids, accounts, times of recording. */
+/** Replaces values that are random or counted (ids, accounts, recording times) by ones that are the same in every store. */
 async function createPlain({ store, accounts }: World, ids: readonly string[]): Promise<(value: unknown) => unknown> {
   const names = new Map<string, string>();
   for (const [at, id] of ids.entries()) if (id !== "") names.set(id, `n${at}`);

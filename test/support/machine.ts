@@ -7,7 +7,7 @@ import { type Bind, baseEnv, type ContainedEnd, ended } from "../../tools/contai
 import { debianRoot, person } from "../../tools/debian-root.ts";
 import { makeTestFolder } from "./test-folder.ts";
 
-/** A Debian with systemd that was booted, with a network of its own that has only loopback. */
+/** A booted Debian with systemd, in a separate network that has only loopback. */
 export interface Machine {
   /** Logs in as the person, as at a terminal, runs the script in a login shell, and logs out. */
   login(script: string): Promise<ContainedEnd>;
@@ -20,7 +20,7 @@ export interface Machine {
 }
 
 export interface MachineOptions {
-  /** The root, which stays as it is. */
+  /** The root file system, which is not changed. */
   readonly root: string;
   readonly binds: readonly Bind[];
   /** Further files of the machine, by absolute path. */

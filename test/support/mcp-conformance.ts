@@ -77,7 +77,7 @@ const applicable: Readonly<Record<Revision, Reasons>> = {
   },
 };
 
-/** Scenarios that need a tool or a resource of the demonstration server by name, and nothing that Postern does not do. */
+/** Scenarios that need a tool or a resource of the demonstration server by name, but no feature that Postern lacks. */
 const demonstrated = [
   "tools-call-simple-text",
   "tools-call-error",

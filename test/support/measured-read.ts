@@ -20,7 +20,7 @@ export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 export const codexEvent = (payload: object): string =>
   jsonLine({ timestamp: "2026-01-01T00:00:00.000Z", type: "event_msg", payload });
 
-/** Writes a transcript piece by piece, however large it gets; it goes when the test ends. */
+/** Writes a transcript of any size, piece by piece; it is removed when the test ends. */
 export async function writeTranscript(pieces: Iterable<string | Buffer>): Promise<string> {
   const path = join(await makeTempFolder(), "huge.jsonl");
   const file = openSync(path, "w");

@@ -163,7 +163,7 @@ for (const [port, path] of [[${registryPort}, process.argv[1]], [${modelPort}, p
     one.pipe(other).pipe(one);
   }).listen(port, "127.0.0.1");`;
 
-/** A proxy on a socket that opens connections to npm's registry, and to nothing else. */
+/** A proxy on a socket that connects only to npm's registry. */
 async function openRegistryGate(path: string) {
   const server = createServer((_asked, answer) => answer.writeHead(403).end());
   server.on("connect", (asked, client) => {

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { z } from "zod";
 
-/** `oauth4webapi` refuses http, but for this: what is tested stands on the loopback. */
+/** `oauth4webapi` refuses http without this option; the tested server is on loopback. */
 const loopback = { [oauth.allowInsecureRequests]: true } as const;
 
 /** Tokens and their scopes. */
@@ -21,7 +21,7 @@ export interface Errand {
   finish(arrived: URL): Promise<GivenTokens>;
 }
 
-/** An app that uses `oauth4webapi` as its documentation says, and knows nothing but the address of what it wants to use. */
+/** An app that uses `oauth4webapi` as its documentation says, and knows only the address of the resource. */
 export interface Journey {
   readonly server: oauth.AuthorizationServer;
   readonly resource: string;

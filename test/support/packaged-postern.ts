@@ -6,7 +6,7 @@ import { installAgents } from "../../tools/install-agents.ts";
 import { installTarball } from "../../tools/package-install.ts";
 import { type FinishedProcess, type ServingProcess, servePostern } from "./postern-process.ts";
 
-/** Postern as npm installed it from its tarball, in a folder where nothing else is. */
+/** Postern as npm installed it from its tarball, in an otherwise empty folder. */
 export interface PackagedPostern {
   /** The folder that npm installed into. */
   readonly folder: string;
@@ -16,7 +16,7 @@ export interface PackagedPostern {
   readonly path: string;
   /** `npm install` of another tarball, over this one. */
   install(tarball: string): Promise<void>;
-  /** Runs the command to its end, by its own first line. */
+  /** Runs the command to the end, through its own `#!` line. */
   run(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<FinishedProcess>;
   serve(env: Readonly<Record<string, string>>, options?: { readonly port: number }): Promise<ServingProcess>;
 }

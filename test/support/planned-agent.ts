@@ -11,7 +11,7 @@ import { type ModelServer, startModelServer } from "../model-server/model-server
 import { agentEngine } from "./agent-engine.ts";
 import { makeTestFolder } from "./test-folder.ts";
 
-/** Where an agent of a test lives: its own home, state folder, project and model; removed when the test ends. */
+/** An agent's surroundings in a test: a separate home, state folder, project and model; removed when the test ends. */
 export interface AgentWorld {
   readonly template: AgentTemplate;
   readonly binary: string;
@@ -42,7 +42,7 @@ export interface PlannedAgent {
   until(kind: HookClaim["event"]["kind"], count?: number): Promise<HookClaim>;
   untilScreen(text: string): Promise<void>;
   untilComposer(): Promise<void>;
-  /** Presses Enter in a dialog until it is gone: keys that come right after a dialog was painted are dropped by both agents. */
+  /** Presses Enter in a dialog until it closes: both agents drop keys that arrive right after the dialog was painted. */
   approve(asks: () => boolean | Promise<boolean>): Promise<void>;
   readonly exited: Promise<number>;
   kill(): Promise<void>;

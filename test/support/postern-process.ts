@@ -70,7 +70,7 @@ export async function installPackage(folder: string): Promise<string> {
   return join(folder, "bin", "postern.js");
 }
 
-/** Where a `postern serve` listens, and what of it is started: `bin` with this Node, or `command` as it is. */
+/** Where `postern serve` listens, and how it is started: `bin` with this Node, or `command` directly. */
 interface ServeOptions {
   readonly bin?: string | undefined;
   readonly command?: readonly [string, ...string[]];

@@ -15,10 +15,10 @@ import type { OpenTestStore } from "./database.ts";
 import { sessionRecord } from "./session-record.ts";
 import { catalogPlaceOf, openTestCatalog, openTestCatalogReader, transcriptRow } from "./test-catalog.ts";
 
-/** Who may see everything. */
+/** A caller that can see everything. */
 export const owner: Caller = { accountId: "owner", scopes: new Set(), folders: null };
 export const day = 86_400_000;
-/** When what a test writes was made, unless it says otherwise. */
+/** The default creation time of what a test writes. */
 export const base = Date.parse("2026-03-01T00:00:00.000Z");
 
 /** The list of sessions and that of their directories, over a real store and a catalog whose rows the test writes. */

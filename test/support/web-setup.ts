@@ -23,7 +23,7 @@ async function newestIn(folder: string): Promise<number> {
   return Math.max(...(await Promise.all(files)));
 }
 
-/** 0 for a file that is not there. */
+/** 0 if the file does not exist. */
 async function changedAt(path: string): Promise<number> {
   return stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -118,7 +118,7 @@ function OtherAccount(props: {
   );
 }
 
-/** Opens the requested page, also when this browser turns out to be signed in. */
+/** Opens the requested page, also if this browser is already signed in. */
 function useGoOn(): () => void {
   const location = useLocation();
   const navigate = useNavigate();
