@@ -64,7 +64,7 @@ function filesIn(dir: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1));
 }
 
-/** Prints what a browser loads. @returns the first load's JavaScript in bytes, compressed with gzip */
+/** Prints the files that a browser loads. @returns the first load's JavaScript in bytes, compressed with gzip */
 function report(dir: string): number {
   const html = readFileSync(join(dir, "index.html"), "utf8");
   const linked = new Set([...html.matchAll(/(?:src|href)="\/([^"]+)"/g)].flatMap(([, file = ""]) => [file]));

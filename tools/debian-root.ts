@@ -11,7 +11,7 @@ import { oneAtATime } from "./one-at-a-time.ts";
 
 /** As the container image has it. */
 const release = "bookworm";
-/** What a small server has: systemd with user managers, Git and curl. No Node, no compiler. */
+/** The packages of a small server: systemd with user managers, Git and curl. No Node, no compiler. */
 const packages = [
   "systemd-sysv",
   "dbus-user-session",
@@ -48,7 +48,7 @@ export function debianRoot(): DebianRoot | { readonly missing: string } {
   return { path: join(made, "root"), node20: { node, npm: join(modules, "npm") } };
 }
 
-/** Makes the root if it is missing and can be made; says otherwise why not. @param say gets a sentence before each slow step */
+/** Creates the root if it is missing, or reports why it cannot be created. @param say gets a sentence before each slow step */
 export async function prepareDebianRoot(say: (sentence: string) => void): Promise<void> {
   if (existsSync(made)) return;
   const reason = whyNotContained() ?? whyNoDebootstrap();

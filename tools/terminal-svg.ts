@@ -113,7 +113,7 @@ function runsOf(line: xterm.IBufferLine, cols: number): readonly Run[] {
     const text = one.isInvisible() ? " " : one.getChars() || " ";
     const { look, ground } = looksOf(one);
     const before = runs.at(-1);
-    // What is not ASCII stands alone: its glyph may come from another font, of another width.
+    // Characters outside ASCII are placed one by one: their glyphs can come from another font with another width.
     const plain = /^[ -~]$/.test(text);
     if (
       before !== undefined &&

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 
-/** What a model's server was asked. */
+/** A request to a model's server. */
 export interface AskedOfModel {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -10,7 +10,7 @@ export interface AskedOfModel {
   readonly response: ServerResponse;
 }
 
-/** A model's server that answers what the test says, until the test is over. */
+/** A model's server whose answers come from the test; closed when the test ends. */
 export async function startAnsweringServer(answer: (asked: AskedOfModel, count: number) => void) {
   const asked: AskedOfModel[] = [];
   const server = createServer((request, response) => {

@@ -46,7 +46,7 @@ export const verifier = randomBytes(32).toString("base64url");
 export const challenge = createHash("sha256").update(verifier).digest("base64url");
 export const redirectUri = "http://127.0.0.1/callback";
 
-/** Another server on a store that may have one already has the same `key`. */
+/** The same for each server on one store. */
 export const testKey = randomBytes(32);
 
 /** @see TestAuthorizationServer */

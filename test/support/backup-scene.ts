@@ -53,7 +53,7 @@ export async function filledHome(dialect: "sqlite" | "postgres") {
 
 const common = { progress: () => undefined };
 
-/** With the key and without recordings, unless it is said otherwise. */
+/** By default with the key and without recordings. */
 export function backUp(
   { home, url }: Home,
   file: string,

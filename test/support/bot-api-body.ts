@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 
-/** What a request to the Bot API holds: JSON, or a form with a file, which is shown as `document`. */
+/** The body of a request to the Bot API: JSON, or a form with a file, which becomes `document`. */
 export async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of request) chunks.push(z.instanceof(Uint8Array).parse(chunk));
@@ -19,7 +19,7 @@ export async function bodyOf(request: IncomingMessage): Promise<Record<string, u
   return body;
 }
 
-/** What a form holds as JSON; `attach://` refers to the file itself. */
+/** The fields of a form as JSON; `attach://` refers to the file itself. */
 function parsed(value: string): unknown {
   if (!/^[[{"\d]|^(true|false)$/.test(value)) return value;
   try {

@@ -7,7 +7,7 @@ const root = resolve(import.meta.dirname, "../..");
 const cache = join(root, ".cache");
 const folder = join(cache, "bundled-packages");
 
-/** Bundles the packages that `with-bundles.ts` speaks of, unless that was done for those that are installed. */
+/** Bundles the packages named in `with-bundles.ts`, unless the installed versions are bundled already. */
 export default async function setup(): Promise<void> {
   const lock = await readFile(join(root, "package-lock.json"));
   const stamp = createHash("sha256").update(lock).digest("hex");

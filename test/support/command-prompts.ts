@@ -6,7 +6,7 @@ import type { AgentTemplate } from "../../src/agents/template.ts";
 import { hasCode } from "../../src/core/errors.ts";
 import { toPromptText } from "../../src/sessions/prompt-text.ts";
 
-/** An agent, and what it was measured to take for a command (see `docs/agents.md`): nothing here is the rule's own. */
+/** An agent, and the prompts that it was measured to read as commands (see `docs/agents.md`); not derived from Postern's rule. */
 export interface MeasuredAgent {
   readonly template: AgentTemplate;
   readonly commands: readonly string[];
@@ -106,7 +106,7 @@ function everyCharacter(kind: RegExp): readonly string[] {
 const spaces = [" ", "\t", "\n", ...everyCharacter(/[\p{Z}\s\u2800]/u)];
 const invisible = everyCharacter(/(?!\s)[\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
 const marks = everyCharacter(/\p{M}/u);
-/** Look like what a command begins with or ends an agent with, or turn into it by some normal form. */
+/** Look like the start of a command or the end of input, or become it in some Unicode normal form. */
 const confusable = [
   ...everyCharacter(/[^\p{C}\p{M}\p{Z}]/u).filter((character) => /^[/!?@:a-z]/i.test(character.normalize("NFKC"))),
   ...Array.from("\u2215\u2044\u29f8\u2571\u3001\u01c3\u203c\u2024\u0435\u0445\u0456\u0442\u051b\u2236\uff0f\ufe68"),

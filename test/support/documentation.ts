@@ -73,7 +73,7 @@ function commandsOf(path: string, text: string): readonly DocumentedCommand[] {
   });
 }
 
-/** What a shell would take as one command; comments and empty lines go with the command after them. */
+/** The lines that a shell would read as one command; comments and empty lines belong to the command after them. */
 function statements(code: string): readonly { readonly at: number; readonly statement: string }[] {
   const found: { at: number; statement: string }[] = [];
   let begun: string[] = [];
@@ -112,7 +112,7 @@ function isWhole(statement: string): boolean {
   return open.length === 0;
 }
 
-/** `<id>` and `…` are no shell: a word stands in for them. */
+/** `<id>` and `…` are not shell syntax, so a word replaces them. */
 export function withWords(command: string): string {
   return command.replaceAll(/<(\w[\w -]*)>/g, (_all, name: string) => name.replaceAll(" ", "-")).replaceAll("…", "x");
 }

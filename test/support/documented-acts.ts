@@ -136,7 +136,7 @@ async function rescuedSession(home: DocumentedHome): Promise<Readonly<Record<str
   return asId(found.sessionId);
 }
 
-/** What a copy of the repository has: the files that documents name in it. */
+/** The files of a copy of the repository that documents mention. */
 async function copyOfRepository(_home: DocumentedHome, cwd: string): Promise<void> {
   await cp(resolve(import.meta.dirname, "../../container"), join(cwd, "container"), { recursive: true });
 }

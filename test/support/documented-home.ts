@@ -30,7 +30,7 @@ export const address = "http://localhost:7177";
 const patience = { timeout: 45_000, interval: 50 };
 const everyScope = "coding:read,coding:write,coding:drive,logs:read,logs:write,admin";
 
-/** A user's home that is empty but for `~/code/project`, a repository; both agents are on PATH, and know the scripted model only. */
+/** A user's home with only `~/code/project`, a repository. Both agents are on PATH, and use only the scripted model. */
 export interface DocumentedHome {
   readonly home: string;
   readonly project: string;
@@ -38,7 +38,7 @@ export interface DocumentedHome {
   /** As the owner. */
   readonly token: () => Promise<string>;
   readonly api: () => Promise<ApiClient>;
-  /** Starts the gateway by this line, in the place of one that runs, and waits until it listens; a line that was served by once is not again. */
+  /** Starts the gateway with this line, instead of the running one, and waits until it listens. Each line starts it only once. */
   serve(command: string, cwd: string): Promise<void>;
   /** `postern serve` with an agent that is set up, unless a gateway runs. */
   requireGateway(): Promise<void>;
@@ -49,7 +49,7 @@ export interface DocumentedHome {
     command: string,
     typing: { readonly at: RegExp; readonly keys: string; readonly once?: true; readonly cwd: string },
   ): Promise<number>;
-  /** Runs it until it is ended; `seen` is what it printed. */
+  /** Runs it until it is ended; `seen` is its output. */
   follow(command: string, cwd: string): { readonly seen: () => string };
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
-/** What a repository, or a child of an agent, can leave where the gateway looks for a small file. */
+/** Things that a repository, or a child of an agent, can put where the gateway expects a small file. */
 export const endlessFiles: Readonly<Record<string, (path: string) => Promise<unknown>>> = {
   "a link to a device without an end": (path) => symlink("/dev/zero", path),
   "a pipe that nobody writes to": (path) => promisify(execFile)("mkfifo", [path]),

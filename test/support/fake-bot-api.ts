@@ -137,7 +137,7 @@ export async function startFakeBotApi(
 
   async function getUpdates(body: Record<string, unknown>, gone: () => boolean): Promise<unknown> {
     const { offset, timeout } = z.object({ offset: z.int().optional(), timeout: z.int().default(0) }).parse(body);
-    // Those before the offset are confirmed, and never handed over again.
+    // Updates before the offset are confirmed, and never delivered again.
     if (offset !== undefined) updates = updates.filter(({ update_id: id }) => Number(id) >= offset);
     const until = Date.now() + timeout * 1_000;
     while (updates.length === 0 && Date.now() < until && !gone() && server.listening) {

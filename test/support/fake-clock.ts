@@ -1,10 +1,10 @@
 import type { Clock } from "../../src/core/clock.ts";
 
-/** A clock whose hands the test turns. */
+/** A clock that the test advances. */
 export interface FakeClock extends Clock {
-  /** Lets this much time pass; what becomes due is called in order, and what it begins gets its turn. */
+  /** Advances the clock by this much. Calls what becomes due, in order, and waits for what those calls start. */
   advance(ms: number): Promise<void>;
-  /** When the next timer is due; null when there is none. */
+  /** When the next timer is due; null if there is none. */
   readonly nextAt: number | null;
 }
 

@@ -52,7 +52,7 @@ export function openCall(method: string, path: string, held: Held, body?: unknow
   return { begun: begun.promise, closed };
 }
 
-/** A call that waits for a minute, unless it is over before. */
+/** A call that waits for up to a minute. */
 export function openTool(name: string, input: object, held: Held): Opened {
   return openCall("POST", `/api/coding/${name}`, held, { sessionId: held.sessionId, waitMs: 60_000, ...input });
 }

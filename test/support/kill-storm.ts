@@ -59,14 +59,14 @@ const act = fc.record({
   lines: fc.noBias(fc.integer({ min: 1, max: 3 })),
 });
 
-/** What a caller does next. */
+/** A caller's next action. */
 export type StormAct = ReturnType<typeof planActs>[number];
 
 export function planKills(count: number, seed: number) {
   return fc.sample(kill, { numRuns: count, seed });
 }
 
-// No caller comes to the end of it: an act takes half a second at least.
+// No caller reaches the end: an action takes at least half a second.
 const plannedActs = 5_000;
 
 export function planActs(seed: number) {

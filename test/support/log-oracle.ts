@@ -58,7 +58,7 @@ export const corpora = fc.array(planned, { minLength: 1, maxLength: 7 }).chain((
 /** @see corpora */
 export type Corpus = typeof corpora extends fc.Arbitrary<infer T> ? T : never;
 
-/** Enters those that are wanted, each as if the others were there: the n-th at its own time, a session's turn by its own number. */
+/** Adds the chosen entries, each with the time and turn number that it has in the whole corpus. */
 async function enter(
   { logs, accounts }: World,
   { entries }: Corpus,
@@ -97,7 +97,7 @@ export interface World {
   readonly accounts: readonly string[];
 }
 
-/** Two stores of the same dialect, to be compared; made once, and emptied between corpora. */
+/** Two stores of the same dialect to compare; created once, and emptied between corpora. */
 export async function createWorld(store: TestStore, logs: Logs): Promise<World> {
   return { store, logs, accounts: [await addAccount(store), await addAccount(store)] };
 }

@@ -23,7 +23,7 @@ import { createErasure, type Erasure } from "../../src/storage/erasure.ts";
 import type { Block, Turn } from "../../src/wire/turn.ts";
 import type { TestStore } from "./database.ts";
 
-/** What a word is, as everywhere. */
+/** The definition of a word, as everywhere. */
 export const searchText: SearchText = {
   words: (text) => wordsOf(foldText(text)),
   terms: parseQuery,
@@ -80,7 +80,7 @@ export function auditDeletions({ db }: Pick<TestStore, "db">): NoteDeletion {
   return (note, within) => audit.note(note, within);
 }
 
-/** Who deletes in tests. */
+/** The origin of deletions in tests. */
 export const tester: DeletionOrigin = { actor: "test", address: null, userAgent: null };
 
 /** A caller without a limit to folders. */
@@ -88,7 +88,7 @@ export function whole(accountId: string): LogsCaller {
   return { accountId, folders: null };
 }
 
-/** A new account that may have entries. */
+/** A new account that can have entries. */
 export async function addAccount({ db }: Pick<TestStore, "db">): Promise<string> {
   const account_id = newUuid();
   await db.insertInto("accounts").values({ account_id, name: account_id, is_owner: 0, created_at: 1 }).execute();

@@ -10,12 +10,12 @@ import type { Tool } from "../../src/wire/tool.ts";
 import { startHttpServer, type TestHttpServer } from "./http-server.ts";
 import { readOutput } from "./scripted-gateway.ts";
 
-/** A gateway's `/mcp` with a table of tools, sessions and events of the test's own. */
+/** A gateway's `/mcp`, with the tools, sessions and events that the test gives it. */
 export interface McpTestServer extends TestHttpServer {
   readonly mcpUrl: string;
   /** Lets everybody who follows the events know. */
   publish(message: StreamMessage): void;
-  /** A client that is connected, closed with the test. `era`: by which family of the specification it speaks. */
+  /** A connected client, closed when the test ends. `era`: the family of the specification that it uses. */
   connect(era: "2025" | "2026", token: string): Promise<Client>;
 }
 

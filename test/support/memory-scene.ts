@@ -29,7 +29,7 @@ function turnsOf(prompt: string, blocks: readonly Block[], at: string): Turn[] {
   ];
 }
 
-/** A call of a tool that is over. */
+/** A finished tool call. */
 function call(name: string, input: unknown, result: { readonly text: string; readonly ok?: boolean }): Block {
   return { type: "tool_call", id: newUuid(), name, input, result: { ok: true, truncated: false, ...result } };
 }

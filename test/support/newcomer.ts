@@ -26,7 +26,7 @@ import { openTerminal, type TypedTerminal } from "./typed-terminal.ts";
 const repository = resolve(import.meta.dirname, "../..");
 const registryPort = 3128;
 const modelPort = 4010;
-/** The machine's own certificates, if a proxy stands between it and the registry. */
+/** The machine's own certificates, if it reaches the registry through a proxy. */
 const authorities = process.env["NODE_EXTRA_CA_CERTS"] || undefined;
 const authoritiesInside = "/run/own-authorities.pem";
 

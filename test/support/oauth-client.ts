@@ -31,7 +31,7 @@ export interface Tokens {
   readonly scope: string;
 }
 
-/** What a request of `letIn` or `authorize` may differ in; null leaves a field out. */
+/** Changes to a request of `letIn` or `authorize`; null omits a field. */
 export type Fields = Readonly<Record<string, string | null>>;
 
 /** A challenge and what answers it (RFC 7636). */
@@ -47,7 +47,7 @@ export interface OAuthPeer {
   register(metadata: Readonly<Record<string, unknown>>): Promise<FormAnswer>;
   /** A client that registered itself; public by default. */
   newClient(options?: { readonly redirectUri?: string; readonly confidential?: boolean }): Promise<TestClient>;
-  /** `POST /oauth/authorize`: allows all that is asked for, unless `fields` say otherwise. */
+  /** `POST /oauth/authorize`: by default grants everything that was requested; `fields` changes that. */
   decide(client: TestClient, challenge: Challenge, fields?: Fields): Promise<Decision>;
   /** The code that an honest flow ends in. */
   code(client: TestClient, challenge: Challenge, fields?: Fields): Promise<string>;

@@ -21,7 +21,7 @@ export interface PackagedPostern {
   serve(env: Readonly<Record<string, string>>, options?: { readonly port: number }): Promise<ServingProcess>;
 }
 
-/** What a person needs besides Postern: no compiler, no Python. */
+/** Everything that a user needs besides Postern: no compiler, no Python. */
 const programs = ["sh", "git"] as const;
 
 /**

@@ -7,7 +7,7 @@ import { withBundles } from "./with-bundles.ts";
 
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 
-/** What this Node is given to run `bin`. */
+/** Node's arguments to run `bin`. */
 function argumentsFor(bin: string): readonly string[] {
   return bin === ownBin ? [...withBundles, bin] : [bin];
 }

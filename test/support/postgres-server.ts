@@ -179,7 +179,7 @@ async function freePort(): Promise<number> {
 
 const keptLogCharacters = 4_000;
 
-/** The newest part of what the server logged. */
+/** The end of the server's log. */
 function keepTail(child: ChildProcess): () => string {
   let tail = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

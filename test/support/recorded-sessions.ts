@@ -20,7 +20,7 @@ interface PlannedSession {
   forgottenAt: number | null;
 }
 
-/** Sessions with their events, as the recorder is given them. */
+/** Sessions with their events, as the recorder gets them. */
 export interface RecordedSessions {
   /** Made when it is first asked for. */
   session(sessionId: string): PlannedSession;

@@ -24,7 +24,7 @@ export async function turnsOf(api: ApiClient, sessionId: string): Promise<readon
   return (await entriesOf(api, sessionId)).flatMap(({ turns }) => (turns ?? []).map(({ index }) => index));
 }
 
-/** `predicate Type:key` or `predicate value` of everything that a subject is said to be now. */
+/** `predicate Type:key` or `predicate value` for each current fact about a subject. */
 export async function currentFactsOf(api: ApiClient, subject: string): Promise<readonly string[]> {
   const page = await api.get<FactPage>(`/api/v1/facts?subject=${encodeURIComponent(subject)}&limit=200`);
   return page.body.facts

@@ -9,7 +9,7 @@ export interface CliRun {
   readonly stderr: string;
 }
 
-/** Ports of which a test gives those that its command may touch; the others fail the test. */
+/** A test provides the ports that its command can use; a use of any other fails the test. */
 export function onlyPorts(ports: Partial<CliPorts>): CliPorts {
   const unexpected = (name: string) => (): never => {
     throw new Error(`This command should not need ${name}.`);

@@ -12,7 +12,7 @@ export interface ScriptedAnswer {
   readonly delayMs?: number;
 }
 
-/** A server on a Unix socket that answers each tool from a script and remembers what it was asked. */
+/** A server on a Unix socket that answers each tool from a script and records the requests. */
 export interface ScriptedGateway {
   readonly socketPath: string;
   readonly requests: readonly { readonly path: string; readonly body: unknown }[];
@@ -65,7 +65,7 @@ export function problem(status: number, code: string, more: object = {}): object
   return { type: "about:blank", title: code, status, detail: `This is ${code}.`, code, ...more };
 }
 
-/** A quiet session, with what a test wants to differ. */
+/** An idle session, with the test's changes. */
 export function sessionSummary(differs: Partial<SessionSummary> = {}): SessionSummary {
   return {
     sessionId: "0b0c0000-0000-4000-8000-000000000001",

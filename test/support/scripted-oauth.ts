@@ -8,12 +8,12 @@ export interface SeenDecision {
   readonly decider: Decider;
 }
 
-/** An authorization server that knows one client and one device, and says what it was asked. */
+/** An authorization server that knows one client and one device, and records its requests. */
 export interface ScriptedOAuth {
   readonly oauth: Pick<OAuth, "decide" | "decideDevice" | "describe" | "describeDevice">;
   /** Decisions, the last one last. */
   readonly seen: SeenDecision[];
-  /** Who decided on the device, in the same order. */
+  /** The accounts that decided on the device, in the same order. */
   readonly deviceDeciders: Decider[];
   readonly devices: { readonly userCode: string; readonly action: string; readonly scopes: readonly Scope[] }[];
 }
@@ -23,7 +23,7 @@ export const scriptedRedirect = "https://app.example/callback";
 /** The one device's code, as the server knows it. */
 export const scriptedUserCode = "BCDFGHJK";
 
-/** @param changes of what is shown of the one client's request */
+/** @param changes to the shown request of the one client */
 export function scriptOAuth(changes: Partial<AuthorizationRequest> = {}): ScriptedOAuth {
   const seen: SeenDecision[] = [];
   const devices: ScriptedOAuth["devices"][number][] = [];

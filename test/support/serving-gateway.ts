@@ -15,7 +15,7 @@ export interface ServingGateway {
   readonly api: ApiClient;
 }
 
-/** Starts `postern serve`, with the scripted agent where this world has it. */
+/** Starts `postern serve`, with the scripted agent if this world has it. */
 export function startServing(world: World, { port = 0 }: { readonly port?: number } = {}): Promise<ServingProcess> {
   const command = [process.execPath, ...withBundles, scriptedServer] as const;
   return servePostern({ ...world.env }, { port, ...(world.furtherAgents.length === 0 ? {} : { command }) });

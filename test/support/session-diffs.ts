@@ -7,7 +7,7 @@ import { createGitWorkshop } from "../../src/worktrees/index.ts";
 import { createSessionDiff, type DiffOf } from "../../src/worktrees/session-diff.ts";
 import type { WorktreeWorld } from "./worktree-world.ts";
 
-/** Compares in this world as a gateway does; everything may be seen unless `of` says otherwise. */
+/** Compares in this world as a gateway does. By default everything is visible; `of` can limit that. */
 export async function diffIn(
   { root, worktrees }: Pick<WorktreeWorld, "root" | "worktrees">,
   of: { readonly dir: string; readonly sessionId?: string } & Partial<DiffOf>,
@@ -32,7 +32,7 @@ function lookingIn(root: string) {
   return { workshop, clock: systemClock, gate: createGate({ atOnce: 4, waiting: 4 }) };
 }
 
-/** Each file as one line: status, lines added and taken away, path. */
+/** Each file as one line: status, added and removed lines, path. */
 export function linesOf({ files }: SessionDiff): readonly string[] {
   return files.map(({ status, additions, deletions, path, previousPath }) =>
     [

@@ -5,14 +5,14 @@ import { sha256 } from "../../src/core/ids.ts";
 import { messages, type SeenMessage } from "../../src/sessions/session-actor.ts";
 import type { SessionLook, SessionMessage, SessionState } from "../../src/sessions/session-state.ts";
 
-/** What a session shows to its callers. */
+/** A session as its callers see it. */
 export interface Shown {
   readonly activity: string;
   readonly asks: readonly string[];
   readonly prompts: readonly string[];
 }
 
-/** A message, or a look at a screen that was the same before. */
+/** A message, or a look at an unchanged screen. */
 type RecordedMessage =
   | SessionMessage
   | { readonly kind: "looked"; readonly look: Omit<SessionLook, "screen"> & { readonly screen: "same" } };
@@ -22,13 +22,13 @@ export interface RecordedSession {
   readonly title: string;
   readonly agent: string;
   readonly began: number;
-  /** Milliseconds since the session began, and the message; `screen: "same"` is the one of the look before. */
+  /** Milliseconds since the session began, and the message; `screen: "same"` is the previous look's screen. */
   readonly messages: readonly (readonly [number, RecordedMessage])[];
-  /** What it showed after which message, wherever that changed. */
+  /** What callers saw after each message that changed it. */
   readonly shown: readonly (readonly [number, Shown])[];
 }
 
-/** What a caller sees of this state. */
+/** The part of this state that a caller sees. */
 export function shownBy({ activity, prompts }: SessionState): Shown {
   return {
     activity: activity.activity,

@@ -16,11 +16,11 @@ export interface ShellEnd {
   readonly after: string;
 }
 
-/** A person's terminal, real on both sides, in which a shell runs `postern` once and then waits. */
+/** A user's terminal, a real pseudo-terminal, in which a shell runs `postern` once and then waits. */
 export interface ShellTerminal {
   /** The visible rows. */
   screen(): string;
-  /** All that the terminal shows and how it is set, to be compared. */
+  /** The terminal's content and modes, for comparisons. */
   picture(): { readonly modes: object; readonly alternate: boolean; readonly cursorHidden: boolean };
   /** All output of the command and the shell. */
   output(): string;
@@ -63,7 +63,7 @@ export async function startInShell(
     const shown = /\x1b\[\?25([hl])(?!.*\x1b\[\?25[hl])/s.exec(data)?.[1];
     if (shown !== undefined) cursorHidden = shown === "l";
   });
-  // A real terminal answers what it is asked.
+  // A real terminal answers queries.
   terminal.onData((data) => pty.write(data));
   let open = true;
   const closed = new Promise<void>((done) => {

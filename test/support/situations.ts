@@ -23,7 +23,7 @@ export type Step =
   | { readonly spawn: true }
   /** A person starts the agent in their own terminal, outside Postern, with this prompt. */
   | { readonly outside: string }
-  /** What a person pastes into the terminal, with Enter. */
+  /** Text that a user pastes into the terminal, followed by Enter. */
   | { readonly paste: string }
   /** Keys that a person presses. */
   | { readonly keys: string }
@@ -44,7 +44,7 @@ export type Step =
   /** How long it has to go on saying so. */
   | { readonly forMs: number };
 
-/** One row: what is done, and what has to be seen. */
+/** One row: an action, and what the test expects to see. */
 export interface Situation {
   readonly title: string;
   readonly steps: readonly Step[];

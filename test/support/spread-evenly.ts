@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { BaseSequencer, type TestProject, type TestSpecification } from "vitest/node";
 import { longFiles } from "./long-files.ts";
 
-/** What a file that is not in the table takes about, by its project. */
+/** Estimated time of a file that is not in the table, by its project. */
 const usualSeconds: Readonly<Record<string, number>> = { unit: 2, gateway: 3, e2e: 8, "gateway-alone": 8, web: 15 };
 
 /**

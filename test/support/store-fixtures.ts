@@ -50,7 +50,7 @@ export function schemaUpTo(name: string): readonly string[] {
   return migrationNames.slice(0, migrationNames.indexOf(name) + 1);
 }
 
-/** Writes the fixture of the newest migration. Those of released versions are never made again. */
+/** Writes the fixture of the newest migration. Fixtures of released versions are never regenerated. */
 export async function writeStoreFixture(name: string): Promise<void> {
   const schema = schemaUpTo(name);
   const tables = await tablesUpTo(name);

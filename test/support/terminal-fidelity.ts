@@ -52,7 +52,7 @@ function bytesIn(events: readonly Event[]): Buffer {
   return Buffer.concat(events.filter((event) => event instanceof Uint8Array));
 }
 
-/** A viewer that attaches after so many bytes has the same terminal as one that saw everything: at once, and at the end. */
+/** Checks that a viewer that attaches after this many bytes has the same terminal as one that saw everything, immediately and at the end. */
 export function expectSameFrom(
   offsets: readonly number[],
   { size, events, skipsHanging = false }: { size: TerminalSize; events: readonly Event[]; skipsHanging?: boolean },
@@ -138,7 +138,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: size },
 );
 
-/** A viewer that attaches late to the recorded session `name`, at so many random places in each run, has the same terminal as one that saw all of it. */
+/** Checks that a viewer that attaches late to the recorded session `name`, at this many random places per run, has the same terminal as one that saw all of it. */
 export async function checkRecorded(name: string, { points, ...effort }: Effort & { points: number }): Promise<void> {
   const cast = await readCast(name);
   const places = fc.array(fc.nat({ max: bytesIn(cast.events).byteLength }), { minLength: points, maxLength: points });

@@ -57,7 +57,7 @@ const shownTerminalSchema = z.object({
   cells: z.array(z.string()),
 });
 
-/** What a terminal in a page shows. */
+/** The content of a terminal in a page. */
 export type ShownTerminal = z.infer<typeof shownTerminalSchema>;
 
 /** Before the page is opened. */

@@ -66,7 +66,7 @@ export function type(link: MemoryLink, text: string): void {
   link.viewer?.receive(Buffer.from(text), false);
 }
 
-/** Shows what it reads, byte by byte. */
+/** Prints its input, byte by byte. */
 export const reading = `
   process.stdin.setRawMode(true);
   process.stdin.on("data", (data) => { process.stdout.write("<" + data.toString("hex") + ">"); if (data.includes(4)) process.exit(7); });

@@ -82,7 +82,7 @@ export const working: Partial<ActivityState> = { activity: "working", started: t
 /** A turn has ended. */
 export const idle: Partial<ActivityState> = { activity: "idle", turnRuns: false, turnsEnded: 1 };
 
-/** A transcript whose last turn stands so. */
+/** A transcript whose last turn has this state. */
 export function transcriptOf(kind: "open" | "ended"): TranscriptSummary {
   return summaryWith({ turnCount: 2, turnLines: 2, lastTurn: { kind } });
 }

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { randomInt } from "node:crypto";
 
-/** What stands in the place of nothing else: so much of a word is a trace of it. */
+/** A part of a word with this length counts as a trace of the word. */
 const traceLength = 9;
 
-/** A word that is nowhere else. */
+/** A random word that appears nowhere else. */
 export function newSentinel(): string {
   return Array.from({ length: 24 }, () => "bcdfghjklmnpqrstvwxz"[randomInt(20)]).join("");
 }

@@ -42,7 +42,7 @@ async function readWhole(path: string, format: FormatName) {
   return read;
 }
 
-/** What a file of these bytes says. */
+/** The result of reading a file with these bytes. */
 export async function readOnce(bytes: Buffer, format: FormatName) {
   const path = join(await makeTempFolder(), "t.jsonl");
   await writeFile(path, bytes);
@@ -91,7 +91,7 @@ export async function checkGrowth(format: FormatName, effort: Effort): Promise<v
       const grown = await transcripts.read(path, format, all);
       await transcripts.close();
       const whole = await readWhole(path, format);
-      // A damaged line counts when the turn that holds it is read; a look in between may have met one that is in no turn any more.
+      // A damaged line counts when its turn is read; an earlier read can have counted one that is no longer in any turn.
       const skippedLines = grown?.summary.skippedLines ?? 0;
       expect(skippedLines).toBeGreaterThanOrEqual(whole.summary.skippedLines);
       expect(skippedLines).toBeLessThanOrEqual(splitLines(bytes).length);
@@ -103,7 +103,7 @@ export async function checkGrowth(format: FormatName, effort: Effort): Promise<v
   );
 }
 
-/** The turns that will not change any more: all but an answer that stands last. */
+/** The turns that can no longer change: all except an answer at the end. */
 async function finished(
   transcripts: Transcripts,
   path: string,

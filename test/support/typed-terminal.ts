@@ -53,7 +53,7 @@ export async function openTerminal(
     screen.write(data);
     onOutput();
   });
-  // A real terminal answers what it is asked.
+  // A real terminal answers queries.
   screen.onData((data) => pty.write(data));
   const closed = new Promise<void>((done) => {
     pty.onExit(() => {

@@ -9,7 +9,7 @@ export interface ReceivedRequest {
   readonly body: string;
 }
 
-/** What a receiver answers; null answers nothing, ever. */
+/** The receiver's response; null never responds. */
 export type ReceiverAnswer = { readonly status: number; readonly headers?: Readonly<Record<string, string>> } | null;
 
 /** A third party's webhook server, on this machine's loopback address. */

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { messageOf } from "../../src/core/errors.ts";
 import type { ReadOutput, SessionSummary } from "../../src/wire/coding.ts";
 
-/** What a summary has to say: the fields that matter. */
+/** The expected fields of a summary. */
 export type Expected = Partial<Pick<SessionSummary, "activity" | "status" | "owner">> & {
   /** The kinds of the permissions that wait, in order. */
   readonly asks?: readonly string[];
@@ -11,7 +11,7 @@ export type Expected = Partial<Pick<SessionSummary, "activity" | "status" | "own
   readonly resetsAt?: number;
 };
 
-/** One look at a session. */
+/** One read of a session. */
 interface Sample {
   /** When the call was made and when it was answered. */
   readonly from: number;
@@ -19,14 +19,14 @@ interface Sample {
   readonly read: ReadOutput;
 }
 
-/** Looks at a session again and again, and holds what it says against what is true. */
+/** Reads a session repeatedly, and compares its reported state with the true one. */
 export interface Witness {
   /**
-   * Something was seen to happen, just now: the session has to say so within a second. Until the next {@link act} it has to go on
-   * saying so.
+   * Call when something has just happened: the session has to report it within a second, and to keep reporting it until the next
+   * {@link act}.
    */
   expects(what: Expected): Promise<void>;
-  /** From here on the old truth may end. */
+  /** From now on the session can report another state. */
   act(): void;
   /** What is expected last has to hold for a second; then everything that was seen is judged. Stops looking. */
   end(): Promise<void>;
@@ -112,7 +112,7 @@ export function createWitness(title: string, look: () => Promise<ReadOutput | nu
   };
 }
 
-/** How long each truth took to be reported. */
+/** How long it took until each true state was reported. */
 export const lags: { readonly title: string; readonly what: string; readonly ms: number }[] = [];
 
 function says(read: ReadOutput, what: Expected): boolean {
