@@ -11,7 +11,7 @@ import { packageVersion } from "./version.ts";
 
 /** The first steps of a start, which need few modules. */
 export interface BegunStart {
-  /** Of the state folder. */
+  /** The lock of the state folder. */
   readonly lock: ProcessLock;
   /** The host starts while this process loads the rest. */
   readonly linking: Promise<ConnectedTerminalHost>;

@@ -86,7 +86,7 @@ class McpBridge {
     this.#session = new BridgeSession(options, this.#ending.signal, (session) => this.#listen(session));
   }
 
-  /** What follows a message need not wait for its answer, not even for the gateway: a cancellation has to come through. */
+  /** Later messages do not wait for the answer to this one, nor for the gateway to accept it, so that a cancellation gets through. */
   async take(message: Message): Promise<void> {
     const { id, method } = message;
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;

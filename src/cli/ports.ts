@@ -134,7 +134,7 @@ export interface NewToken {
 
 /** The gateway as a user service. */
 export interface CliService {
-  /** Of this command, and of the gateway that the service starts. */
+  /** The version of this command and of the gateway that the service starts. */
   readonly version: string;
   /** The service file and its content. */
   readonly path: string;

@@ -11,7 +11,7 @@ export const sessionIdHelp = "session ID, the start of it (4 characters or more)
 /** The most recently updated session. Agents choose longer IDs. */
 const lastWord = "last";
 const minPrefix = 4;
-/** Of an ambiguous prefix. */
+/** How many sessions an error about an ambiguous prefix lists. */
 const shownCandidates = 5;
 /** An ID in the usual form. */
 const wholeUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -271,7 +271,7 @@ describe("the filter over a program's output", () => {
   });
 });
 
-/** What is no part of the bad in it: what broke it off, or was executed in the midst of it. */
+/** The part that is not filtered: it ended the bad sequence, or is executed in the middle of it. */
 function tail(text: string): string {
   if (text.endsWith(`${esc}[m`)) return `${esc}[m`;
   return text.startsWith(`${esc}[6\x0e`) ? "\x0e\x0f" : "";

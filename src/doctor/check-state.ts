@@ -11,7 +11,7 @@ const mebibyte = 1024 * 1024;
 /** More than busy agents write in a day. */
 const lowBytes = 1024 * mebibyte;
 const criticalBytes = 100 * mebibyte;
-/** Of a key, as `platform/secret-box` writes it. */
+/** The size of a key, as `platform/secret-box` writes it. */
 const keyBytes = 32;
 
 /** Owner and permissions of the state folder and its files. */

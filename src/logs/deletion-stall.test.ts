@@ -14,7 +14,7 @@ const limitMs = 50;
 const maxRatio = 5;
 const quietMs = 1_000;
 const everyMs = 20;
-/** Of one account, in a deletion of as many batches. */
+/** Minimum writes of one account during a deletion in several batches. */
 const minWrites = 10;
 const pauseMs = 20;
 

@@ -6,7 +6,7 @@ import { addAccount, callOf, openTestLogs, tester, turnOf, whole } from "../../t
 import type { LogsCaller } from "./index.ts";
 
 const rounds = 200;
-/** Of the fastest median. Reading and parsing what is not to be seen (here a megabyte) takes many times as long. */
+/** Relative to the fastest median. Reading and parsing hidden data (here a megabyte) takes many times as long. */
 const maxRatio = 1.5;
 
 describe("an entry of another account, a hidden one and one that never was", () => {

@@ -92,7 +92,7 @@ export interface SessionPart {
   readonly dir: string;
   readonly context: LogContext;
   readonly turns: readonly Turn[];
-  /** Of the whole session. */
+  /** Number of turns of the whole session. */
   readonly turnCount: number;
   /** State of the last turn. `unwritten`: the agent is idle, but its transcript does not show the end of the turn yet. */
   readonly unfinished: "running" | "unwritten" | null;

@@ -31,7 +31,7 @@ export interface McpDeps {
 
 /** Limits for MCP clients. */
 export interface McpLimits {
-  /** Of all callers together. */
+  /** Maximum sessions of all callers together. */
   readonly maxSessions: number;
   readonly maxSessionsOfCaller: number;
   /** Idle sessions without open streams end after this time. */

@@ -16,7 +16,7 @@ export interface SecretBox {
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** Of the sealed format. */
+/** The version of the sealed format. */
 const version = "v1.";
 
 /** @param key 32 bytes */

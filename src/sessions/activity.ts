@@ -30,7 +30,7 @@ export interface ActivityState {
   readonly turnRuns: boolean;
   /** Whether `working` means sub-agents alone: the agent takes a prompt meanwhile. */
   readonly inBackground: boolean;
-  /** What stands on the screen while the activity is `needs_attention`, otherwise null. */
+  /** What the screen shows while the activity is `needs_attention`, otherwise null. */
   readonly standing: StandingScreen | null;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];

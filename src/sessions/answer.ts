@@ -94,7 +94,7 @@ function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput
 
 const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
 
-/** What would be dropped in silence, or leave the agent's dialog open, is refused. @throws PosternError `invalid_request` */
+/** Refuses an answer that the agent would silently drop, or that would leave its dialog open. @throws PosternError `invalid_request` */
 function requireFitting(
   { kind, input: asked }: PendingPermission,
   input: Pick<AnswerPermissionInput, "decision" | "message" | "answers">,

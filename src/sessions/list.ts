@@ -48,7 +48,7 @@ export interface CatalogViewDeps {
 export interface CatalogView {
   readonly reader: Awaited<ReturnType<Catalog["database"]>>;
   readonly agents: readonly string[];
-  /** Of these directories; null: of all there are, and of those that come while we look. */
+  /** Only sessions in these directories; null for all, including directories that appear during the search. */
   readonly dirs: ReadonlySet<string> | null;
   readonly alive: AliveNow;
   readonly indexing: ReturnType<Catalog["indexing"]>;

@@ -56,7 +56,7 @@ interface Row {
   readonly from: PromptsState;
   readonly message: PromptMessage;
   readonly context?: Partial<PromptContext>;
-  /** Of the state; all else stays as it was. */
+  /** Expected changes of the state; everything else stays the same. */
   readonly moves?: Partial<PromptsState>;
   readonly effects?: readonly PromptEffect[];
 }

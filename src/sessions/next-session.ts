@@ -175,7 +175,7 @@ function turnEnded({ state, effects }: Step, now: number): Step {
   return { state: { ...state, restingSince: now, transcript }, effects: [...effects, { kind: "turn_ended" }] };
 }
 
-/** What is written while a prompt is on its way may be its turn already. */
+/** Not while a prompt is on its way: what is written then can already belong to its turn. */
 function idleCounted({ state, effects }: Step): Step {
   if (!isResting(state.activity) || state.prompts.sent !== null) return { state, effects };
   return { state: { ...state, transcript: markIdle(state.transcript) }, effects };

@@ -124,10 +124,10 @@ export type PromptMessage =
  */
 export type TypedPrompt = "typed" | "held" | "not_ready" | "draft" | "not_typed" | "given_up" | "lost";
 
-/** What becomes of a prompt that nothing confirmed. */
+/** The final state of a prompt that was never confirmed. */
 export type GivenUp = "lost" | "unknown";
 
-/** What has to be done, each once and in order. */
+/** Actions to carry out, each once and in order. */
 export type PromptEffect =
   | { readonly kind: "send"; readonly prompt: OutboxPrompt }
   /** Store the new state. */

@@ -18,7 +18,7 @@ export interface ScreenLook {
 export interface ScreenView {
   /** Whether the composer was seen, so that a look shows nothing new until something waits for it. */
   readonly sawComposer: boolean;
-  /** The dialog that stood there when a permission was last looked for. */
+  /** The dialog on the screen when the last check for a permission request was made. */
   readonly asked: ScreenDialog | null;
   /** What the screen shows without a composer, since when. */
   readonly shown: ShownText | null;
@@ -63,8 +63,8 @@ const longestChildrenMs = 20_000;
 const askProcessMs = 2_000;
 
 /**
- * Whether it matters if the process computes at this moment: on a slow machine a screen stands still because the agent is not there yet;
- * one that waits for a person sleeps. `with_children` counts what the agent started.
+ * Whether to check if the process uses the CPU now: on a slow machine a screen can be unchanged because the agent is still busy, while
+ * an agent that waits for a user sleeps. `with_children` includes processes that the agent started.
  */
 export function asksProcess(view: ScreenView, look: ScreenLook, now: number): "no" | "alone" | "with_children" {
   const shown = shownBy(view, look, now);

@@ -71,8 +71,8 @@ export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { b
  * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between, in the composer's place perhaps,
  * takes Enter for itself: then it is not pressed.
  *
- * @returns `held` when every one became a new line, or none was pressed; `typed` also when the agent showed nothing, which may take Enter
- *   later
+ * @returns `held` if every Enter became a new line, or none was pressed; `typed` even if the agent showed no change, because it can accept
+ *   the Enter later
  */
 export async function submit(deps: TypingDeps, terminal: TypingTerminal, typed: TypedText): Promise<"typed" | "held"> {
   const { terminalId, template } = terminal;

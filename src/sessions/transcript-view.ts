@@ -15,7 +15,7 @@ export interface TranscriptView {
   readonly promptAt: number;
 }
 
-/** Of a transcript that was not read yet. */
+/** The view of a transcript that has not been read yet. */
 export const unreadTranscript: TranscriptView = {
   summary: null,
   turnsWhenIdle: 0,

@@ -11,7 +11,7 @@ import { createErasure } from "./erasure.ts";
 import { createJournal } from "./journal.ts";
 
 const rows = 500;
-/** Of all rows: more than is copied without a thread. */
+/** Size of each row; all rows together are more than is copied without a thread. */
 const rowBytes = 8 * 1024;
 
 async function setUp() {

@@ -172,7 +172,7 @@ export interface Tables {
     base_branch: string;
     base_commit: string;
     git_dir: string | null;
-    /** Of the folder at `path`. */
+    /** The inode of the folder at `path`. */
     inode: string | null;
     /** JSON list of files copied by `.worktreeinclude`. */
     included: string;

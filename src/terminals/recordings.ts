@@ -51,7 +51,7 @@ export interface RecordingsDeps {
   readonly publisher: Pick<EventPublisher, "publish" | "flush">;
   readonly catalog: Pick<Catalog, "forget">;
   readonly forgetInChats: ForgetInChats;
-  /** Of the store's files. */
+  /** Erases deleted content from the store's files. */
   readonly erasure: Pick<Erasure, "finish">;
   readonly clock: Clock;
   readonly home: string;

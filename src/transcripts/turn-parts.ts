@@ -186,7 +186,7 @@ function sumOf(usages: ReadonlyMap<string, Usage>): Usage | null {
 
 /** Characters of base64 per image: 1.5 MB, a screenshot of a large display. */
 const maxImageCharacters = 2_000_000;
-/** Of all images of a prompt. */
+/** The limit for all images of a prompt together. */
 const maxImagesCharacters = 6_000_000;
 /** Further images are left out. */
 const maxImages = 20;

@@ -77,7 +77,7 @@ export interface WorktreeStore {
   holding(dir: string): Promise<readonly WorktreeRecord[]>;
   /** Those that are or were at one of these paths. */
   at(paths: readonly string[]): Promise<readonly WorktreeRecord[]>;
-  /** Of this gateway. */
+  /** Lists the worktrees of this gateway. */
   list(states?: readonly WorktreeState[]): Promise<readonly WorktreeRecord[]>;
   withRescue(): Promise<readonly WorktreeRecord[]>;
   roots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;

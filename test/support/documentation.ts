@@ -25,7 +25,7 @@ export interface DocumentedCommand {
 /** A block between fences. */
 export interface CodeBlock {
   readonly language: string;
-  /** Of its first line of code, from 1. */
+  /** The number of its first line of code, from 1. */
   readonly line: number;
   readonly code: string;
 }

@@ -25,7 +25,7 @@ import { startTypedCommands } from "./typed-commands.ts";
 
 const run = promisify(execFile);
 const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
-/** Of the gateway, as the documentation says it. */
+/** The gateway's address, as in the documentation. */
 export const address = "http://localhost:7177";
 const patience = { timeout: 45_000, interval: 50 };
 const everyScope = "coding:read,coding:write,coding:drive,logs:read,logs:write,admin";

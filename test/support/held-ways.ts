@@ -77,7 +77,7 @@ export function openMcp(method: string, params: object, held: Held): Opened {
   return openCall("POST", "/mcp", { ...held, headers }, body);
 }
 
-/** Of a client of the 2025 specifications: a call, the same after its connection broke, or the stream for what belongs to no call. */
+/** Opens one request as a client of the 2025 specifications: a call, a call resumed after its connection broke, or the stream for messages that belong to no call. */
 export function openMcpSession(what: "call" | "resumed call" | "own stream", held: Held): Opened {
   const closed = Promise.withResolvers<void>();
   const begin = async (): Promise<void> => {

@@ -18,7 +18,7 @@ export interface TerminalClientOptions {
   readonly query: Readonly<Record<string, string | number>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly protocol?: "plain" | "v1";
-  /** Of its own terminal. */
+  /** The size of the client's own terminal. */
   readonly size?: { readonly cols: number; readonly rows: number };
 }
 

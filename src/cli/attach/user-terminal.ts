@@ -11,7 +11,7 @@ export interface UserTerminal {
   end(): void;
 }
 
-/** What a terminal is without a size: that of the first ones. */
+/** For a terminal without a size: that of the first video terminals. */
 const unknownSize = { cols: 80, rows: 24 };
 
 /** The terminal behind a process's own streams. */
