@@ -29,11 +29,11 @@ export interface ScreenView {
 
 interface ShownText {
   readonly text: string;
-  /** Since when it stands still, by what the process computes; epoch milliseconds. */
+  /** Since when the screen is unchanged while the process uses no CPU; epoch milliseconds. */
   readonly since: number;
-  /** When it was first seen, whether or not the process computed since. */
+  /** When it was first seen, whether or not the process has used the CPU since. */
   readonly from: number;
-  /** Looks at which the process computed, of the last two. */
+  /** In how many of the last two looks the process used the CPU. */
   readonly computed: number;
   /** Whether it was reported already: then it stands until it changes. */
   readonly stood: boolean;
@@ -57,9 +57,9 @@ const knownDialogMs = 400;
 const unknownScreenMs = 4_000;
 // A start that took 1 s on a quiet machine took 15 s at a load of ten for each processor (measured).
 const longestLoadingMs = 90_000;
-// A program that the agent started may compute forever while the agent shows a dialog.
+// A program that the agent started can use the CPU forever while the agent shows a dialog.
 const longestChildrenMs = 20_000;
-// From then on the process is asked whether it computes, which costs more than a look.
+// From then on the process's CPU use is checked, which costs more than a look.
 const askProcessMs = 2_000;
 
 /**
@@ -90,7 +90,7 @@ export interface ScreenContext {
   readonly activity: ActivityState;
   /** Whether a prompt waits for the composer. */
   readonly pending: boolean;
-  /** Whether the process computes, as {@link asksProcess} wanted to know. */
+  /** Whether the process uses the CPU, if {@link asksProcess} required the check. */
   readonly computes: boolean;
   readonly readyBy: "composer" | "session_start";
   readonly now: number;

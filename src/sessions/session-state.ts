@@ -116,7 +116,7 @@ export interface FoundPrompt {
 export interface SessionLook {
   /** Null when it could show nothing new. */
   readonly screen: ScreenLook | null;
-  /** Whether the process computes, where that matters for the screen. */
+  /** Whether the process uses the CPU, if that matters for the screen. */
   readonly computes: boolean;
   /** The agent's state file; null for an agent without one. */
   readonly file: ObservedState | null;
