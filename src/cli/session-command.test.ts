@@ -60,27 +60,28 @@ test("forgetting a session does not ask with --yes, and fails without a terminal
 });
 
 const keepTool = "coding_keep_session";
+const sessionId = "0b0c0000-0000-4000-8000-000000000001";
 
 async function keep(argv: readonly string[], session: Parameters<typeof sessionSummary>[0]) {
   const gateway = await startScriptedGateway({
-    [keepTool]: [{ body: sessionSummary({ sessionId: "0b0c", ...session }) }],
+    [keepTool]: [{ body: sessionSummary({ sessionId, ...session }) }],
   });
   onTestFinished(() => gateway.close());
   const ports = { socketPath: async () => gateway.socketPath };
-  const { code, stdout } = await runCommand(["session", "keep", "0b0c", ...argv], { ports });
+  const { code, stdout } = await runCommand(["session", "keep", sessionId, ...argv], { ports });
   return { code, stdout, sent: gateway.requests.map(({ body }) => body) };
 }
 
 test("keeping an agent running says so, and with --off when it is ended", async () => {
   expect(await keep([], { keepRunning: true })).toEqual({
     code: 0,
-    sent: [{ sessionId: "0b0c", keepRunning: true }],
-    stdout: "The agent of 0b0c (claude-code) keeps running, however long it is idle.\n",
+    sent: [{ sessionId, keepRunning: true }],
+    stdout: `The agent of ${sessionId} (claude-code) keeps running, however long it is idle.\n`,
   });
   const ended = { keepRunning: true, status: "completed", activity: null } as const;
   expect((await keep([], ended)).stdout).toContain("keeps running from its next prompt on");
   expect(await keep(["--off"], { idleEndsAt: "2026-01-01T12:00:00.000Z" })).toMatchObject({
-    sent: [{ sessionId: "0b0c", keepRunning: false }],
+    sent: [{ sessionId, keepRunning: false }],
     stdout: expect.stringContaining("is ended at 2026-01-01T12:00:00.000Z if it stays idle."),
   });
   expect((await keep(["--off"], {})).stdout).toContain("is ended when it is idle for too long.");

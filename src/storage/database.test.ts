@@ -48,7 +48,11 @@ describeOnBothStores("the store", (openStore) => {
     const { db } = await openStore();
     const row = { ...session, title: "naïve 🦉\nsecond line", updated_at: Number.MAX_SAFE_INTEGER };
     await db.insertInto("sessions").values(row).execute();
-    expect(await db.selectFrom("sessions").selectAll().executeTakeFirst()).toEqual(row);
+    expect(await db.selectFrom("sessions").selectAll().executeTakeFirst()).toEqual({
+      ...row,
+      keep_running: 0,
+      ended_after_idle_ms: null,
+    });
     const sums = await db
       .selectFrom("sessions")
       .select(({ fn }) => [fn.countAll<number>().as("rows"), fn.sum<number>("created_at").as("sum")])
