@@ -24,6 +24,7 @@ test("a live process that runs the session is found, with its activity", async (
     activity: "working",
     since: null,
     hooked: true,
+    inBackground: false,
   });
   expect(await claudeCode.discoverSessionId({ pid: process.pid, env })).toBe(sessionId);
 });
@@ -41,8 +42,8 @@ test.each([
   const env = await makeState([
     { pid: process.pid, sessionId, procStart: myTicks, status, waitingFor, statusUpdatedAt: 7 },
   ]);
-  const told = await claudeCode.liveState(sessionId, { pid: process.pid, env });
-  expect(told).toEqual(activity === null ? null : { activity, since: 7, hooked: waitingFor !== "dialog open" });
+  const state = { activity, since: 7, hooked: waitingFor !== "dialog open", inBackground: status === "shell" };
+  expect(await claudeCode.liveState(sessionId, { pid: process.pid, env })).toEqual(activity === null ? null : state);
 });
 
 test("another session, an exited process, and a later process with the same pid are not holders", async () => {
