@@ -3,9 +3,10 @@ import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { createTemplates } from "../agents/index.ts";
 import type { InstalledPart } from "../cli/ports.ts";
-import { isErrno, isPosternError, PosternError } from "../core/errors.ts";
+import { hasCode, isErrno, isPosternError, PosternError } from "../core/errors.ts";
 import { runCommand } from "../platform/run-command.ts";
 import type { ServiceManager } from "../service/index.ts";
+import { acquireProcessLock, type ProcessLock } from "../storage/process-lock.ts";
 import { endTerminalHost } from "./begin-start.ts";
 import type { Config } from "./config.ts";
 import { findGateway, lookAtMachine, stopGateway } from "./gateway-process.ts";
@@ -17,7 +18,13 @@ const npmTimeoutMs = 60_000;
 
 /** What Postern makes in the state folder. Anything else there is not deleted. */
 const stateNames =
-  /^(config\.json|key|gateway-id|gateway\.lock.*|gateway\.json|(postern|catalog)\.db.*|backups|run|service\.env|sessions|terminal-host|restor(e|ing).*|worktrees)$/;
+  /^(config\.json|key|gateway-id|gateway\.lock.*|(postern|catalog)\.db.*|run|service\.env|sessions|terminal-host|restore\.json.*|restoring-[0-9a-f]+)$/;
+
+/** What Postern makes in the state folder's `backups`, where a person can keep backups too. */
+const copyNames = /^(postern\.db\.before-.*|making-\d+-[0-9a-f]+)$/;
+
+/** A folder with none of these was never a state folder: `POSTERN_HOME` names another one. */
+const stateMarks = ["gateway.lock", "gateway-id", "postern.db", "key"] as const;
 
 /**
  * Everything of Postern on this machine, in the order to remove it: what runs first, the command itself last.
@@ -97,8 +104,8 @@ async function cachePart(folder: string): Promise<InstalledPart | null> {
 }
 
 async function statePart(config: Config): Promise<InstalledPart | null> {
-  const { home, runDir, databaseUrl } = config;
-  if (!(await exists(home))) return null;
+  const { home, databaseUrl } = config;
+  if (!(await Promise.all(stateMarks.map((name) => exists(join(home, name))))).includes(true)) return null;
   const { terminalHost } = await lookAtMachine(config);
   const live = terminalHost !== null && "liveTerminals" in terminalHost ? terminalHost.liveTerminals : 0;
   const agents = live === 0 ? "" : live === 1 ? " and its running agent" : ` and its ${live} running agents`;
@@ -107,20 +114,57 @@ async function statePart(config: Config): Promise<InstalledPart | null> {
     name: "state",
     what: `the state folder (${home}: accounts, tokens, memory, recordings and settings${database})${agents}`,
     async remove() {
-      if (!(await endTerminalHost(config))) {
-        throw new PosternError(
-          "internal_error",
-          "The terminal host did not exit within 10 s. Run `postern stop --all`.",
-        );
+      const lock = lockState(home);
+      try {
+        return await removeState(config);
+      } finally {
+        lock.close();
       }
-      const names = (await readdir(home)).filter((name) => stateNames.test(name) && name !== "worktrees");
-      await Promise.all(names.map((name) => rm(join(home, name), { recursive: true, force: true })));
-      await rm(runDir, { recursive: true, force: true });
-      // A worktree that is being closed can have work in it.
-      await removeIfEmpty(join(home, "worktrees"));
-      return (await removeIfEmpty(home)) ? null : `${home} has other files: ${(await readdir(home)).join(", ")}.`;
     },
   };
+}
+
+/** Keeps a gateway out. @throws PosternError `gateway_running`, as when its part was declined */
+function lockState(home: string): ProcessLock {
+  try {
+    return acquireProcessLock(join(home, "gateway.lock"));
+  } catch (error) {
+    if (!hasCode(error, "gateway_running")) throw error;
+    throw new PosternError(
+      "gateway_running",
+      `A gateway is running with the state folder ${home}, so nothing in it was deleted. Stop it with \`postern stop\`, then run \`postern uninstall\` again.`,
+      { cause: error },
+    );
+  }
+}
+
+/** @returns what is left, as a sentence; null if the folder is gone */
+async function removeState(config: Config): Promise<string | null> {
+  const { home, runDir } = config;
+  if (!(await endTerminalHost(config))) {
+    throw new PosternError("internal_error", "The terminal host did not exit within 10 s. Run `postern stop --all`.");
+  }
+  await removeNamed(home, stateNames);
+  await rm(runDir, { recursive: true, force: true });
+  await removeNamed(join(home, "backups"), copyNames);
+  await removeIfEmpty(join(home, "backups"));
+  // A worktree that is being closed can have work in it.
+  await removeIfEmpty(join(home, "worktrees"));
+  // The folder itself can be a link.
+  if (!(await removeIfEmpty(await realpath(home)))) {
+    return `${home} has other files: ${(await readdir(home)).join(", ")}.`;
+  }
+  await rm(home, { force: true });
+  return null;
+}
+
+async function removeNamed(folder: string, names: RegExp): Promise<void> {
+  const present = await readdir(folder).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return [];
+    throw error;
+  });
+  const own = present.filter((name) => names.test(name));
+  await Promise.all(own.map((name) => rm(join(folder, name), { recursive: true, force: true })));
 }
 
 /** The command on PATH that leads to this program. A checkout without a link has none. */
@@ -168,7 +212,7 @@ async function removeIfEmpty(folder: string): Promise<boolean> {
     return true;
   } catch (error) {
     if (isErrno(error, "ENOENT")) return true;
-    if (isErrno(error, "ENOTEMPTY", "EEXIST", "EBUSY")) return false;
+    if (isErrno(error, "ENOTEMPTY", "EEXIST", "EBUSY", "ENOTDIR")) return false;
     throw error;
   }
 }
