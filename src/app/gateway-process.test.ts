@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
-import { startTimeOf } from "../platform/processes.ts";
+import { isAlive, startTimeOf } from "../platform/processes.ts";
 import { loadConfig } from "./config.ts";
 import { findGateway, lookAtMachine, recordGateway, removeGatewayRecord, stopGateway } from "./gateway-process.ts";
 
@@ -71,6 +71,22 @@ test("a gateway is stopped by a signal, and the stop waits for its end", async (
   const other = { status: () => running(1), stop: () => Promise.reject(new Error("It runs another process.")) };
   expect(await stopGateway(config, { service: other })).toEqual({ pid, service: null });
   expect(await findGateway(config)).toBe(null);
+});
+
+test("a gateway that ends while the service manager is asked gets no signal: its pid can be another process's", async () => {
+  const config = await makeHome();
+  const pid = await plantGateway(config.runDir);
+  const status = async () => {
+    process.kill(pid, "SIGKILL");
+    await expect.poll(() => isAlive(pid, startTime)).toBe(false);
+    return running(1);
+  };
+  const startTime = startTimeOf(pid);
+  const kill = vi.spyOn(process, "kill");
+  onTestFinished(() => kill.mockRestore());
+  const stop = () => Promise.reject(new Error("It runs another process."));
+  expect(await stopGateway(config, { service: { status, stop } })).toEqual({ pid, service: null });
+  expect(kill.mock.calls.filter(([, signal]) => signal === "SIGTERM")).toEqual([]);
 });
 
 test("a gateway that ignores the signal ends the wait with the command that kills it", async () => {

@@ -118,7 +118,8 @@ export async function stopGateway(
   if (gateway === null) throw new PosternError("gateway_not_running", "No gateway is running.");
   const { pid, startTime } = gateway;
   const command = service !== null && (await runsAs(pid, service)) ? await service.stop() : null;
-  if (command === null) sendSignal(pid, "SIGTERM");
+  // It may have ended while the manager was asked, and another process have its pid.
+  if (command === null && isAlive(pid, startTime)) sendSignal(pid, "SIGTERM");
   const deadline = clock.now() + stopMs;
   while (isAlive(pid, startTime)) {
     if (clock.now() > deadline) {
