@@ -258,6 +258,8 @@ test("purge deletes a whole session, and names missing options", async () => {
   };
   const run = await memory(["purge", "--session", sessionId, "--yes"], answers);
   expect(run).toMatchObject({ code: 0, stdout: `${message}\n`, requests: Object.keys(answers) });
+  const no = await memory(["purge", "--session", sessionId], answers, { interactive: true, stdin: "\n" });
+  expect(no.stderr).toContain(`1 entry of session ${sessionId} will be permanently deleted.`);
   for (const wrong of [[], ["--all", "--session", "x"], ["--all"], ["--before", "yesterday", "--yes"]]) {
     expect(await memory(["purge", ...wrong], answers), wrong.join(" ")).toMatchObject({ code: 2, requests: [] });
   }

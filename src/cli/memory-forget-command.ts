@@ -85,7 +85,10 @@ async function purge(gateway: PosternClient, { options, context }: Run<PurgeOpti
   if (!options.yes) {
     if (logIds.length === 0) return context.stderr("Nothing to delete.\n");
     const many = logIds.length === maxPurged ? ", the newest of them," : "";
-    context.stderr(`${count(logIds.length, "entry", "entries")}${many} will be permanently deleted. Delete? [y/N] `);
+    // The name that was typed can be short.
+    const of = options.session === undefined ? "" : ` of session ${plainLine(options.session)}`;
+    const what = `${count(logIds.length, "entry", "entries")}${of}${many}`;
+    context.stderr(`${what} will be permanently deleted. Delete? [y/N] `);
     if (!(await saysYes(context.stdin))) return context.stderr("Nothing was deleted.\n");
   }
   if (options.session !== undefined && logIds.length > 0) {
