@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { type AgentRegistry, createRegistry, createTemplates, versionNotice } from "../agents/index.ts";
 import { systemClock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
+import { shellWord } from "../core/shell-word.ts";
 import {
   type AgentFixes,
   checkAgents,
@@ -19,7 +20,6 @@ import {
   checkTerminalHost,
   checkVersion,
   failure,
-  shellWord,
 } from "../doctor/index.ts";
 import { socketOwner } from "../platform/port-owner.ts";
 import { inspectStore } from "../storage/inspect.ts";

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { shellWord } from "../core/shell-word.ts";
 import {
   rescueListOutputSchema,
   rescueRestoreOutputSchema,
@@ -50,9 +51,9 @@ function addShowCommand(group: Command, context: CliContext): void {
       for (const { path, change } of output.paths) context.stdout(`${change.padEnd(8)} ${plainLine(path)}\n`);
       const more = output.pathCount - output.paths.length;
       if (more > 0) context.stdout(`and ${more} more\n`);
-      const repository = plainLine(output.repository);
+      const repository = plainLine(shellWord(output.repository));
       return context.stderr(
-        `From ${plainLine(output.path)}, branch ${plainLine(output.branch)}, ${output.rescuedAt}.\nShow the content: git -C ${JSON.stringify(repository)} show ${plainLine(output.ref)}\n`,
+        `From ${plainLine(output.path)}, branch ${plainLine(output.branch)}, ${output.rescuedAt}.\nShow the content: git -C ${repository} show ${plainLine(output.ref)}\n`,
       );
     });
 }

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { runCommand } from "../../test/support/run-cli.ts";
+import { sessionSummary, startScriptedGateway } from "../../test/support/scripted-gateway.ts";
 import type { InstalledPart } from "./ports.ts";
 
 const names = ["service", "cache", "state", "command"] as const;
@@ -72,4 +73,16 @@ test("--dry-run removes nothing, and names what would stay", async () => {
   expect((await uninstall(["--dry-run", "--purge"], null)).stdout).toContain("Would remove the state");
   const none = await runCommand(["uninstall", "--yes"], { ports: { installedParts: async () => [] } });
   expect(none).toMatchObject({ code: 0, stdout: "Nothing of Postern was found on this machine.\n" });
+});
+
+test("a worktree that stays is named with the command that removes it; its path is one word of that command", async () => {
+  const worktree = { path: "/code/$(touch there)", branch: "b", baseBranch: "main", repository: "/code/app" };
+  const session = sessionSummary({ worktree: { ...worktree, removed: false, rescue: null } });
+  const page = { sessions: [session], total: 1, limit: 200, offset: 0, hasMore: false, indexing: null };
+  const gateway = await startScriptedGateway({ coding_list_sessions: [{ body: page }] });
+  onTestFinished(() => gateway.close());
+  const parts: readonly InstalledPart[] = [{ name: "gateway", what: "the gateway", remove: async () => null }];
+  const ports = { installedParts: async () => parts, socketPath: async () => gateway.socketPath };
+  const { stdout } = await runCommand(["uninstall", "--dry-run"], { ports });
+  expect(stdout).toContain("To remove it: git worktree remove '/code/$(touch there)'\n");
 });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { PosternError } from "../core/errors.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { listOutputSchema } from "../wire/session-lists.ts";
 import { connect } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
@@ -122,7 +123,7 @@ function keptText(kept: readonly string[]): readonly string[] {
 
 function worktreeText(worktrees: readonly string[]): readonly string[] {
   return worktrees.map(
-    (path) => `The worktree ${path} stays, with its work. To remove it: git worktree remove ${path}`,
+    (path) => `The worktree ${path} stays, with its work. To remove it: git worktree remove ${shellWord(path)}`,
   );
 }
 

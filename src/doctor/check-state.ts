@@ -2,10 +2,11 @@ import type { Stats } from "node:fs";
 import { access, constants, lstat, readdir, readFile, readlink, stat, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
+import { shellWord } from "../core/shell-word.ts";
 import { isInOtherUse } from "../platform/private-folders.ts";
 import type { InspectedStore } from "../storage/inspect.ts";
 import type { Finding } from "../wire/doctor.ts";
-import { failure, ok, shellWord, warning } from "./finding.ts";
+import { failure, ok, warning } from "./finding.ts";
 
 const mebibyte = 1024 * 1024;
 /** More than busy agents write in a day. */

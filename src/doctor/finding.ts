@@ -11,8 +11,3 @@ export function warning(check: string, message: string, fix: string | null): Fin
 export function failure(check: string, message: string, fix: string | null): Finding {
   return { check, level: "failure", message, fix };
 }
-
-/** `text` as one word of a command that a person copies into a shell. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}

@@ -16,4 +16,4 @@ export {
   type SmokeResult,
 } from "./check-programs.ts";
 export { checkClock, checkDisk, checkFolders, checkStore } from "./check-state.ts";
-export { failure, shellWord } from "./finding.ts";
+export { failure } from "./finding.ts";
