@@ -697,6 +697,31 @@ const rows: readonly Row[] = [
     message: idleChecked({}),
     gives: { life: { kind: "running" }, use: { lastAt: now - 59_999 } },
   },
+  ...(
+    [
+      ["an agent of this gateway took its first prompt when that was seen", false, now],
+      [
+        "of an agent that ran before, it may be a later prompt: when its background tasks began is not known",
+        true,
+        null,
+      ],
+    ] as const
+  ).map(([what, ranBefore, firstPromptAt]) => ({
+    what,
+    from: {
+      ...{ activity: idle, prompts: { sent }, transcript: { ...written({ kind: "open" }), turnsWhenIdle: 2 } },
+      use: { ranBefore },
+    },
+    message: { ...changed, promptTaken: "fix the build" },
+    gives: { use: { firstPromptAt } },
+    effects: ["mark"] as const,
+  })),
+  {
+    what: "a hook says when the first prompt was taken, also by an agent that ran before",
+    from: { activity: idle, use: { ranBefore: true } },
+    message: hook({ kind: "prompt_submitted", prompt: "fix the build" }),
+    gives: { use: { firstPromptAt: line.at } },
+  },
   {
     what: "a viewer that leaves starts the time again, and the record notes it",
     from: { ...unused, use: { viewers: 1, lastAt: 5, firstPromptAt: null } },

@@ -6,7 +6,7 @@ import type { ReportedLine } from "./hook-reports.ts";
 import { nextIdentity } from "./identity.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import type { PromptMessage } from "./prompts.ts";
-import { idleChecked, viewed } from "./retirement.ts";
+import { idleChecked, usedByPrompt, viewed } from "./retirement.ts";
 import { askedAmong, longestEmptyMs, screenChanges, screenMatters } from "./screen-view.ts";
 import {
   hooksAreSilent,
@@ -146,7 +146,7 @@ function observe({ state: before, effects }: Step, event: Observation, context: 
       transcript: { ...before.transcript, promptAt },
       unanswered: unansweredAfter(before, { activity, event, now }),
       turnsBefore: taken === null ? before.turnsBefore : before.transcript.turnsWhenIdle,
-      use: taken === null ? before.use : { ...before.use, firstPromptAt: before.use.firstPromptAt ?? line?.at ?? now },
+      use: taken === null ? before.use : usedByPrompt(before.use, line?.at ?? null, now),
     },
     effects: [...effects, { kind: "moved", at: line?.at ?? null }],
   };

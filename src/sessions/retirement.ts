@@ -31,6 +31,15 @@ export function viewed(state: SessionState, did: "attach" | "leave", now: number
   return { state: { ...state, use: { ...state.use, viewers, lastAt: now } }, effects };
 }
 
+/**
+ * The agent took a prompt. The hooks of an agent that ran before this gateway are read from its start; without them, its first prompt
+ * was taken at an unknown time.
+ */
+export function usedByPrompt(use: SessionState["use"], reportedAt: number | null, now: number): SessionState["use"] {
+  const seenAt = use.ranBefore ? null : now;
+  return { ...use, firstPromptAt: use.firstPromptAt ?? reportedAt ?? seenAt };
+}
+
 /** An agent that is due but in use, as by text in its composer, is due again after another whole time without use. */
 export function idleChecked(
   state: SessionState,

@@ -42,8 +42,10 @@ export interface SessionUse {
   readonly viewers: number;
   /** When it was last used, or found in use; epoch milliseconds. */
   readonly lastAt: number;
-  /** When it took its first prompt: before that it has no background tasks. */
+  /** When it took its first prompt: before that it has no background tasks. Null if it took none, or if that time is not known. */
   readonly firstPromptAt: number | null;
+  /** Whether it ran before this gateway: a prompt that no hook reports may not be its first. */
+  readonly ranBefore: boolean;
 }
 
 /** What the hooks of a session reported. */
@@ -59,7 +61,7 @@ export function newSessionState(record: SessionRecord, origin: "launched" | "fou
   return {
     identity: newIdentity(record),
     life: { kind: "running" },
-    use: { viewers: 0, lastAt: 0, firstPromptAt: null },
+    use: { viewers: 0, lastAt: 0, firstPromptAt: null, ranBefore: origin === "found" },
     activity: initialActivity,
     prompts: noPrompts,
     transcript: unreadTranscript,
