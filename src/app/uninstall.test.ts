@@ -62,3 +62,19 @@ test("a state folder behind a link is deleted, with the link", async () => {
   expect(await (await state())?.remove()).toBe(null);
   expect(await readdir(root)).toEqual([]);
 });
+
+test("the service of another state folder stays", async () => {
+  const { root, home } = await makeState();
+  const path = join(root, "postern.service");
+  const text = (folder: string) => `ExecStart="node" "--env-file-if-exists=${folder}/service.env" "postern.js" "serve"`;
+  const never = () => Promise.reject(new Error("Nothing is removed here."));
+  const service = { path, text: text(home), status: never, stop: never, uninstall: never };
+  const names = async () => {
+    const config = loadConfig({ POSTERN_HOME: home, HOME: root });
+    return (await findInstalledParts(config, { service, program: import.meta.filename })).map(({ name }) => name);
+  };
+  await writeFile(path, text(home).replace("node", "another-node"));
+  expect(await names()).toEqual(["service", "state"]);
+  await writeFile(path, text(join(root, "main")));
+  expect(await names()).toEqual(["state"]);
+});

@@ -1,4 +1,4 @@
-import { lstat, readdir, realpath, rm, rmdir, unlink } from "node:fs/promises";
+import { lstat, readdir, readFile, realpath, rm, rmdir, unlink } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { createTemplates } from "../agents/index.ts";
@@ -11,7 +11,7 @@ import { endTerminalHost } from "./begin-start.ts";
 import type { Config } from "./config.ts";
 import { findGateway, lookAtMachine, stopGateway } from "./gateway-process.ts";
 
-type Service = Pick<ServiceManager, "path" | "status" | "stop" | "uninstall">;
+type Service = Pick<ServiceManager, "path" | "text" | "status" | "stop" | "uninstall">;
 
 /** npm removes one package. */
 const npmTimeoutMs = 60_000;
@@ -34,13 +34,15 @@ export async function findInstalledParts(
   config: Config,
   { service, program }: { readonly service: Service | null; readonly program: string },
 ): Promise<readonly InstalledPart[]> {
+  // With another `POSTERN_HOME`, the service and its command belong to the gateway of that folder.
+  const isOwn = service === null || (await servesThisState(service));
   const parts = await Promise.all([
     gatewayPart(config, service),
-    servicePart(service),
+    isOwn ? servicePart(service) : null,
     agentFilesPart(config),
     cachePart(join(config.env["HOME"] || homedir(), ".cache", "postern")),
     statePart(config),
-    commandPart(program, config),
+    isOwn ? commandPart(program, config) : null,
   ]);
   return parts.filter((part) => part !== null);
 }
@@ -56,6 +58,16 @@ async function gatewayPart(config: Config, service: Service | null): Promise<Ins
       return null;
     },
   };
+}
+
+/** Whether an installed service reads the variables of this state folder. Its Node and program can be of another version. */
+async function servesThisState({ path, text }: Service): Promise<boolean> {
+  const installed = await readFile(path, "utf8").catch((error: unknown) => {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
+    throw error;
+  });
+  const [variables] = /--env-file-if-exists=.*?service\.env/.exec(text) ?? [];
+  return installed === null || variables === undefined || installed.includes(variables);
 }
 
 async function servicePart(service: Service | null): Promise<InstalledPart | null> {
