@@ -45,7 +45,7 @@ test("show lists the paths without control characters, and how to see the change
   expect(shown.stdout).toContain("added");
   expect(shown.stdout).not.toContain("\u001b");
   expect(shown.stdout).toContain("and 1198 more");
-  expect(shown.stderr).toContain('git -C /srv/code show refs/postern/rescue/0b0c');
+  expect(shown.stderr).toContain("git -C /srv/code show refs/postern/rescue/0b0c");
 });
 
 test("restore overwrites only with --force, and a conflict is an error that names the files", async () => {
