@@ -10,6 +10,9 @@ export const furtherTests: readonly string[] = [
   "test/gateway/package-contents.test.ts",
   "test/gateway/client-package.test.ts",
   "test/gateway/package-upgrade.test.ts",
+  "test/gateway/older-node.test.ts",
+  "test/gateway/uninstall.test.ts",
+  "test/gateway/doctor.test.ts",
   "test/e2e/container.test.ts",
   "test/e2e/service-on-systemd.test.ts",
   "test/e2e/documented-commands.test.ts",
@@ -37,6 +40,8 @@ export const furtherTests: readonly string[] = [
   "test/e2e/doctor.test.ts",
   "test/gateway/mcp-conformance.test.ts",
   "test/gateway/oauth-conformance.test.ts",
+  // Forty agents at once.
+  "test/gateway/idle-agents.test.ts",
   // Kills at every step, and a store that is away.
   "test/gateway/oauth-killed.test.ts",
   "src/app/store-outage.test.ts",
