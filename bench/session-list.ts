@@ -25,13 +25,10 @@ await page.addInitScript(`
   globalThis.fetch = async (address, options) => {
     const answer = await send(address, options);
     if (!String(address).endsWith("coding_list_sessions") || !String(options?.body).includes('"limit":40')) return answer;
-    const json = answer.json.bind(answer);
-    answer.json = async () => {
-      const body = await json();
+    void answer.clone().text().then(() => {
       const at = performance.now();
       setTimeout(() => requestAnimationFrame(() => setTimeout(() => paints.push(performance.now() - at))));
-      return body;
-    };
+    });
     return answer;
   };
 `);

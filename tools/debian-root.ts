@@ -14,6 +14,7 @@ const release = "bookworm";
 /** The packages of a small server: systemd with user managers, Git and curl. No Node, no compiler. */
 const packages = [
   "systemd-sysv",
+  "dbus",
   "dbus-user-session",
   "libpam-systemd",
   "ca-certificates",
