@@ -8,14 +8,14 @@ import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 
 const entries = 3_000;
-/** What a request may take at the 99th percentile while they are deleted. */
+/** What a request may take at the 90th percentile while they are deleted. `bench/deletion-stall.ts` measures the 99th on a quiet machine. */
 const limitMs = 50;
-/** Where the machine is slow: of the 99th percentile while nothing is deleted. */
+/** Where the machine is slow: of the 90th percentile while nothing is deleted. */
 const maxRatio = 5;
 const quietMs = 1_000;
 const everyMs = 20;
-/** Minimum writes of one account during a deletion in several batches. */
-const minWrites = 10;
+/** Minimum writes during the deletion. With one batch for everything there are about ten. */
+const minWrites = 25;
 const pauseMs = 20;
 
 describeOnBothStores(`while ${entries} entries are deleted`, (openStore) => {
@@ -43,8 +43,8 @@ describeOnBothStores(`while ${entries} entries are deleted`, (openStore) => {
     ]);
     expect(deleted).toMatchObject({ logs: entries, facts: 3 * entries });
     expect(written).toBeGreaterThan(minWrites);
-    const [quietP99, p99] = [quantile(quiet, 0.99), quantile(during, 0.99)];
-    expect(p99).toBeLessThan(Math.max(limitMs, maxRatio * quietP99));
+    const [quietP90, p90] = [quantile(quiet, 0.9), quantile(during, 0.9)];
+    expect(p90).toBeLessThan(Math.max(limitMs, maxRatio * quietP90));
   });
 });
 
