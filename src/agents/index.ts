@@ -1,4 +1,5 @@
 export { type VersionNotice, versionNotice } from "./agent-versions.ts";
+export type { AgentCommand, AgentCommands } from "./command-files.ts";
 export { customAgentSchema } from "./custom/custom.ts";
 export {
   type HookDecision,

@@ -1,4 +1,5 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
+import type { AgentCommands } from "./command-files.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
 export type Environment = Readonly<Record<string, string>>;
@@ -192,6 +193,10 @@ export interface AgentTemplate {
   readonly commandWords: readonly string[];
   /** Whether `@path` in a prompt includes that file without asking. */
   readonly readsMentions: boolean;
+  /** The text that mentions a file or folder, by its path in the working directory. Missing for an agent that takes plain paths. */
+  readonly mention?: (path: string) => string;
+  /** What its composer completes. Missing if unknown. */
+  readonly commands?: AgentCommands;
   /** Options of a start; a request with an unsupported one is refused. */
   readonly accepts: {
     readonly model: boolean;

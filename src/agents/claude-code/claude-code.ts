@@ -8,6 +8,7 @@ import { findInProjectFolders, uuidFile } from "../find-transcript.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
 import { clearRows, type DialogForm, readDialog, typedText } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
+import { claudeCommands } from "./claude-commands.ts";
 import { configDir, configPath, quiet, readClaudeConfig, undecidedMcpServers, unlessSet } from "./claude-config.ts";
 import { claudeNeeds } from "./claude-lines.ts";
 import { answerFirstRunDialogs, claudeKeyVariables, loginState } from "./claude-login.ts";
@@ -73,6 +74,8 @@ export const claudeCode: AgentTemplate = {
   // Each of them ends the agent.
   commandWords: ["exit", "quit", ":q", ":q!", ":wq", ":wq!"],
   readsMentions: true,
+  mention: (path) => (/[\s"]/.test(path) ? `@"${path}"` : `@${path}`),
+  commands: claudeCommands,
   accepts: { model: true, systemPrompt: "file", prompt: true },
   // Longer pastes and those with several lines reach the model inside <pasted_content>, with a warning that they may not be the user's own
   // words; tabs become spaces (measured).

@@ -1,5 +1,4 @@
 import { mkdir, readdir, stat, symlink, unlink } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { newUuid } from "../../core/ids.ts";
 import { writeFileAtomic } from "../../platform/files.ts";
@@ -22,6 +21,7 @@ import {
   trustedHookArguments,
 } from "./codex-arguments.ts";
 import { checkCodexSandbox, helpersOnPath, nativeCodex, withoutHelpers } from "./codex-binary.ts";
+import { codexCommands, codexHome as homeOf } from "./codex-commands.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 
 /** Approval policy and sandbox. In a read-only sandbox every write and every significant command needs approval. */
@@ -63,6 +63,7 @@ export const codex: AgentTemplate = {
   commandPrefixes: ["/", "!"],
   commandWords: [],
   readsMentions: false,
+  commands: codexCommands,
   accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
   interruptKeys: "\x1b",
@@ -124,10 +125,6 @@ const dialogs: DialogForm = {
 };
 
 const recentSessions = createHolderMemory(lockedSessions);
-
-function homeOf(env: Environment): string {
-  return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");
-}
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const home = homeOf(request.env);

@@ -5,6 +5,7 @@ import { agentError } from "../errors.ts";
 import { findByHeadId } from "../find-transcript.ts";
 import { type DialogForm, moreRows, readDialog } from "../screen-dialog.ts";
 import type { AgentTemplate, LaunchPlan, LaunchRequest, ObservedActivity } from "../template.ts";
+import { geminiCommands } from "./gemini-commands.ts";
 import { movedTo, typedLog } from "./gemini-log.ts";
 import { geminiSessions, loggedProcess } from "./gemini-processes.ts";
 import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./gemini-settings.ts";
@@ -49,6 +50,8 @@ export const geminiCli: AgentTemplate = {
   commandPrefixes: ["/", "!", "@", "?"],
   commandWords: ["exit", "quit"],
   readsMentions: true,
+  mention: (path) => `@${path.replace(/[^\p{L}\p{N}_./-]/gu, "\\$&")}`,
+  commands: geminiCommands,
   // Its system prompt can only be replaced, not extended.
   accepts: { model: true, systemPrompt: false, prompt: true },
   // Enter within 40 ms of a paste is a line break, and so is Enter after a last `\`.

@@ -7,6 +7,7 @@ import { agentProcesses, createHolderMemory, idIn, linkOf, optionsOf, variablesO
 import { agentError } from "../errors.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
 import type { AgentTemplate, ExternalHolder, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
+import { openCodeCommands } from "./opencode-commands.ts";
 import {
   launchConfig,
   openCodeData,
@@ -81,6 +82,8 @@ export const openCode: AgentTemplate = {
   // Each of them ends the agent.
   commandWords: ["exit", "quit", ":q"],
   readsMentions: true,
+  mention: (path) => `@${path}`,
+  commands: openCodeCommands,
   // `--prompt` works only at a start, and replaces a resume.
   accepts: { model: true, systemPrompt: "file", prompt: false },
   // A last `@word` picks from a list.
