@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open, readdir, realpath } from "node:fs/promises";
+import { type FileHandle, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { findRepositoryRoot } from "../platform/git-repository.ts";
@@ -124,14 +124,17 @@ async function entriesIn(folder: string) {
 async function headOf(path: string, followLinks: boolean): Promise<string | null> {
   // Without O_NONBLOCK, opening a named pipe waits for a writer.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | (followLinks ? 0 : constants.O_NOFOLLOW);
+  let file: FileHandle | null = null;
   try {
-    await using file = await open(path, flags);
+    file = await open(path, flags);
     if (!(await file.stat()).isFile()) return null;
     const { bytesRead, buffer } = await file.read(Buffer.alloc(maxHeadBytes), 0, maxHeadBytes, 0);
     return buffer.subarray(0, bytesRead).toString("utf8");
   } catch (error) {
     if (isErrno(error, ...unreadable)) return null;
     throw error;
+  } finally {
+    await file?.close();
   }
 }
 
