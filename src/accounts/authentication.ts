@@ -16,7 +16,7 @@ export interface Authentication {
   /** @throws PosternError `unauthenticated` */
   authenticate(credentials: Credentials, audience?: Audience): Promise<Principal>;
   /** @throws PosternError `unauthenticated` */
-  refresh(principal: Principal): Promise<Principal>;
+  refresh(principal: Principal, options?: { readonly notesUse: boolean }): Promise<Principal>;
   /** A signed-in browser can do what its account can. @throws PosternError `unauthenticated` */
   inBrowser(valid: ValidBrowser | null): Promise<Principal>;
 }
@@ -103,13 +103,13 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
       if (credentials.kind === "browser") return inBrowser(await browsers.find(bothOf(credentials)));
       return ownerAs(credentials.kind);
     },
-    async refresh(principal) {
+    async refresh(principal, options = { notesUse: true }) {
       const { kind, tokenId, browserSessionId } = principal;
-      if (kind === "token") return withToken(tokenId === null ? null : await tokens.findAgain(tokenId));
+      if (kind === "token") return withToken(tokenId === null ? null : await tokens.findAgain(tokenId, options));
       if (kind === "app") return withAppToken(tokenId === null ? null : await appTokens.findAgain(tokenId));
       if (kind === "jwt") return issuerTokenAgain(principal);
       if (kind !== "browser") return ownerAs(kind);
-      return inBrowser(browserSessionId === null ? null : await browsers.findAgain(browserSessionId));
+      return inBrowser(browserSessionId === null ? null : await browsers.findAgain(browserSessionId, options));
     },
   };
 }

@@ -57,8 +57,12 @@ export interface BrowserSessionStore extends BrowserSessions {
   find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;
   /** Checks no key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
   findByCookie(cookies: readonly string[]): Promise<ValidBrowser | null>;
-  /** Looks up the browser session again by its id. @returns null when it is expired or revoked */
-  findAgain(browserSessionId: string): Promise<ValidBrowser | null>;
+  /**
+   * Looks up the browser session again by its id.
+   * @param options `notesUse`: whether this keeps the browser signed in
+   * @returns null when it is expired or revoked
+   */
+  findAgain(browserSessionId: string, options: { readonly notesUse: boolean }): Promise<ValidBrowser | null>;
 }
 
 export function createBrowserSessionStore(deps: {
@@ -71,10 +75,13 @@ export function createBrowserSessionStore(deps: {
     await db.deleteFrom("browser_sessions").where("expires_at", "<=", clock.now()).execute();
   }
 
-  function whileValid(row: Selectable<Tables["browser_sessions"]> | undefined): ValidBrowser | null {
+  function whileValid(
+    row: Selectable<Tables["browser_sessions"]> | undefined,
+    { notesUse } = { notesUse: true },
+  ): ValidBrowser | null {
     if (row === undefined || row.expires_at <= clock.now()) return null;
     const { browser_session_id: browserSessionId, account_id: accountId } = row;
-    noteUse({ id: browserSessionId, lastUsedAt: row.last_used_at, createdAt: row.created_at });
+    if (notesUse) noteUse({ id: browserSessionId, lastUsedAt: row.last_used_at, createdAt: row.created_at });
     return { browserSessionId, accountId };
   }
 
@@ -151,13 +158,13 @@ export function createBrowserSessionStore(deps: {
       return null;
     },
 
-    async findAgain(browserSessionId) {
+    async findAgain(browserSessionId, options) {
       const row = await db
         .selectFrom("browser_sessions")
         .selectAll()
         .where("browser_session_id", "=", browserSessionId)
         .executeTakeFirst();
-      return whileValid(row);
+      return whileValid(row, options);
     },
 
     async list(accountId) {

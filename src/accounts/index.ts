@@ -68,9 +68,10 @@ export interface Accounts {
   browserOf(cookies: readonly string[]): Promise<Principal | null>;
   /**
    * Looks up the same caller again without its credentials, for connections that stay open.
+   * @param options `notesUse`: whether this counts as a use, which keeps a browser signed in; true by default
    * @throws PosternError `unauthenticated` when its token or browser session is revoked or expired
    */
-  refresh(principal: Principal): Promise<Principal>;
+  refresh(principal: Principal, options?: { readonly notesUse: boolean }): Promise<Principal>;
 }
 
 const noAppTokens: AppTokens = { find: async () => null, findAgain: async () => null };

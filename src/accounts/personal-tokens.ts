@@ -54,8 +54,12 @@ export interface PersonalTokens {
   revoke(accountId: string, tokenId: string): Promise<void>;
   /** @returns null when the token is unknown, expired or revoked */
   find(token: string): Promise<ValidToken | null>;
-  /** Looks up the token again by its id. @returns null when it is expired or revoked */
-  findAgain(tokenId: string): Promise<ValidToken | null>;
+  /**
+   * Looks up the token again by its id.
+   * @param options `notesUse`: whether this counts as a use
+   * @returns null when it is expired or revoked
+   */
+  findAgain(tokenId: string, options?: { readonly notesUse: boolean }): Promise<ValidToken | null>;
 }
 
 const storedFoldersSchema = z.array(z.string());
@@ -97,9 +101,12 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
   const findByHash = lookup("token_hash");
   const findById = lookup("token_id");
 
-  function whileValid(row: NonNullable<Awaited<ReturnType<typeof findById>>>): ValidToken | null {
+  function whileValid(
+    row: NonNullable<Awaited<ReturnType<typeof findById>>>,
+    { notesUse } = { notesUse: true },
+  ): ValidToken | null {
     if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= clock.now())) return null;
-    noteUse({ id: row.token_id, lastUsedAt: row.last_used_at });
+    if (notesUse) noteUse({ id: row.token_id, lastUsedAt: row.last_used_at });
     return {
       tokenId: row.token_id,
       accountId: row.account_id,
@@ -167,9 +174,9 @@ export function createPersonalTokens(deps: { readonly db: Kysely<Tables>; readon
       return whileValid(row);
     },
 
-    async findAgain(tokenId) {
+    async findAgain(tokenId, options) {
       const row = await findById(tokenId);
-      return row === undefined ? null : whileValid(row);
+      return row === undefined ? null : whileValid(row, options);
     },
   };
 }

@@ -13,6 +13,7 @@ import { createHttpServer, type HttpServer, toProblem } from "../http/index.ts";
 import { createMemoryTools } from "../logs/index.ts";
 import { createMcp } from "../mcp/index.ts";
 import { writeFileAtomic } from "../platform/files.ts";
+import type { Push } from "../push/index.ts";
 import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
@@ -21,6 +22,7 @@ import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 import { gatewaySocketPath } from "./environment.ts";
 import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
+import { openPush, withdrawingAnswered } from "./push.ts";
 import { gatewayRoutes } from "./routes.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
@@ -125,6 +127,7 @@ async function start(
   // A gateway that failed to start sends nothing.
   seen.promise.catch(() => undefined);
   disposer.add(() => seen.reject(new PosternError("gateway_stopping", "The gateway did not start.")));
+  let push: Push | null = null;
   const coding = await createCoding({
     db,
     host,
@@ -151,14 +154,22 @@ async function start(
     },
     pathVariable: config.env["PATH"] ?? "",
     publisher: events.publisher,
-    forgetInChats: async (names) => (await import("../chats/index.ts")).forgetSessionInChats(db, names),
+    async forgetInChats(names) {
+      await push?.forget(names);
+      return (await import("../chats/index.ts")).forgetSessionInChats(db, names);
+    },
     recordSetupJob: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
   seen.resolve(coding.isVisibleDir);
   const memory = await openMemory({ config, db, dialect, clock, log, erasure, accounts, folders, coding, events });
   disposer.add(() => memory.close());
-  const tools: readonly Tool<Principal>[] = [...createCodingTools(coding), ...createMemoryTools(memory.logs)];
+  push = openPush({ config, db, secrets, fetch, accounts, coding, events, baseUrl: () => place.baseUrl, clock, log });
+  disposer.add(() => push?.close());
+  const tools: readonly Tool<Principal>[] = [
+    ...createCodingTools(withdrawingAnswered(coding, push)),
+    ...createMemoryTools(memory.logs),
+  ];
   const mcp = createMcp({
     version: packageVersion,
     tools,
@@ -188,6 +199,7 @@ async function start(
       events,
       coding,
       memory,
+      push,
       mcp,
       tools,
       ready: { store: () => sql`select 1`.execute(db), terminalHost: () => host.list() },
@@ -205,6 +217,7 @@ async function start(
     .probeVersions()
     .catch((error: unknown) => log.debug({ reason: messageOf(error) }, "agents' versions are unknown"));
   memory.start();
+  push.start();
   disposer.add(pruneCopiesDaily(join(config.home, "backups"), { clock, log }));
   const chat = await openTelegramChat({
     config,

@@ -24,6 +24,7 @@ import {
   openApiRoutes,
   passkeyRoutes,
   placeRoutes,
+  pushRoutes,
   type ReadyParts,
   type RouteModule,
   readyRoutes,
@@ -38,6 +39,7 @@ import {
 } from "../http/index.ts";
 import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
+import type { Push } from "../push/index.ts";
 import type { Folder } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import { type Tool, toolAnnotations, toolSchema } from "../wire/tool.ts";
@@ -59,13 +61,14 @@ export interface RouteParts {
   readonly events: Events;
   readonly coding: Coding;
   readonly memory: Memory;
+  readonly push: Push;
   readonly mcp: Mcp;
   readonly tools: readonly Tool<Principal>[];
   readonly ready: ReadyParts;
 }
 
 export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
-  const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory, mcp, tools } = parts;
+  const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory, push, mcp, tools } = parts;
   const baseUrl = (): string => parts.place().baseUrl;
   return [
     healthRoutes,
@@ -103,6 +106,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     agentSetupRoutes({ known: () => createKnownAgents(agents).list(), jobs: coding.setupJobs }),
     changesRoutes(coding.changes),
     logRoutes(memory),
+    pushRoutes({ push, audit: accounts.audit }),
     placeRoutes({
       complete: async (path, { accountId, folders: within }) => {
         const isOwner = accountId === (await accounts.owner()).accountId && within === null;

@@ -216,11 +216,3 @@ export function pauseAfter(
   const ownMs = Math.round(plainMs * (1 - jitter + 2 * jitter * options.random));
   return Math.max(ownMs, Math.min(options.askedMs ?? 0, longestAskedPauseMs));
 }
-
-/** The pause of a `Retry-After` header; null if missing or invalid. @see RFC 9110 section 10.2.3 */
-export function retryAfterMs(header: string | undefined, now: number): number | null {
-  if (header === undefined) return null;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;
-  const at = Date.parse(header);
-  return Number.isNaN(at) ? null : Math.max(0, at - now);
-}

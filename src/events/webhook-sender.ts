@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import { isPosternError, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { retryAfterMs } from "../core/retry-after.ts";
 import type { FetchedAnswer, GuardedFetch } from "../platform/guarded-fetch.ts";
 import type { AttemptResult } from "../wire/events.ts";
 import {
@@ -9,7 +10,6 @@ import {
   type DeliveryQueue,
   maxAttempts,
   pauseAfter,
-  retryAfterMs,
   type WaitingDelivery,
 } from "./delivery-queue.ts";
 import type { IsVisibleDir } from "./event-stream.ts";

@@ -17,6 +17,7 @@ export { mcpRoutes } from "./mcp-routes.ts";
 export { appRoutes, clientRoutes, oauthRoutes } from "./oauth-routes.ts";
 export { passkeyRoutes } from "./passkey-routes.ts";
 export { toProblem } from "./problem-response.ts";
+export { pushRoutes } from "./push-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";

@@ -23,6 +23,7 @@ export interface RouteLimit extends RateLimit {
 
 export type LimitName =
   | "signIn"
+  | "pushAction"
   | "passkeyOptions"
   | "token"
   | "registration"
@@ -38,6 +39,7 @@ const minuteMs = 60_000;
 /** More than the users of one household need, and far too few to guess anything. */
 export const defaultLimits = {
   signIn: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
+  pushAction: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
   // Far more than anyone needs, and few enough that no ceremony is evicted before it expires.
   passkeyOptions: { windowMs: minuteMs, max: 600 },
   token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },

@@ -23,7 +23,7 @@ export interface FetchedAnswer {
 interface GuardedRequest {
   readonly method: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   readonly signal?: AbortSignal;
 }
 

@@ -15,6 +15,7 @@ import { chatMigration } from "./migrations/0010-chat.ts";
 import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
+import { pushMigration } from "./migrations/0015-push.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -32,6 +33,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0011-deletions": deletionsMigration,
   "0012-worktree-names": worktreeNamesMigration,
   "0013-idle-agents": idleAgentsMigration,
+  "0015-push": pushMigration,
 };
 
 /** The name of every migration of this version. */

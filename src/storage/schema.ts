@@ -210,7 +210,7 @@ export interface Tables {
   session_events: { event_id: string; body: string };
   /** The last published state of each session, so that a restart finds unpublished changes. */
   session_event_memos: { session_id: string; memo: string; updated_at: number };
-  /** `pruned`: the newest deleted event. */
+  /** `pruned`: the newest deleted event. `push`: the newest event that was turned into notifications. */
   event_marks: { name: string; event_id: string };
   webhooks: {
     webhook_id: string;
@@ -389,5 +389,66 @@ export interface Tables {
     /** `sending` from just before it is sent; `repeat` if the outcome is unknown. */
     state: "waiting" | "sending" | "repeat" | "sent" | "failed";
     created_at: number;
+  };
+  /** The gateway's VAPID key, sealed. One row. */
+  push_keys: { name: string; public_key: string; sealed: string; created_at: number };
+  push_preferences: {
+    account_id: string;
+    /** Times of day, such as `22:00`. */
+    quiet_from: string | null;
+    quiet_to: string | null;
+    time_zone: string | null;
+    desktop_delay_ms: number;
+    show_titles: number;
+    show_requests: number;
+    updated_at: number;
+  };
+  /** The kinds of notifications that an account wants. */
+  push_kinds: { kind: string; account_id: string };
+  /** Browsers that receive notifications. */
+  push_subscriptions: {
+    subscription_id: string;
+    account_id: string;
+    /** SHA-256 of the endpoint, hex. */
+    endpoint_hash: string;
+    /** Endpoint and keys, JSON, sealed. */
+    sealed: string;
+    /** Host of the push service. */
+    service: string;
+    name: string;
+    /** The kind of credential that subscribed: notifications end with it. */
+    caller_kind: "browser" | "token" | "open";
+    browser_session_id: string | null;
+    token_id: string | null;
+    created_at: number;
+    last_used_at: number | null;
+    last_error: string | null;
+  };
+  /** The newest notification of each session for each browser. */
+  push_deliveries: {
+    subscription_id: string;
+    session_id: string;
+    reason: "permission" | "attention" | "turn" | "failed" | "limited" | "check";
+    permission_id: string | null;
+    /** `shown`: sent, and withdrawn when it is answered. */
+    state: "waiting" | "shown";
+    /** Counts the notifications that replaced one another. */
+    version: number;
+    /** The id of the permission that the browser shows; `attention` for others. */
+    shown: string | null;
+    /** Held back by quiet hours. */
+    held: number;
+    attempts: number;
+    due_at: number;
+    expires_at: number;
+  };
+  /** Single-use tokens of a notification's actions. */
+  push_actions: {
+    token_hash: string;
+    subscription_id: string;
+    session_id: string;
+    permission_id: string;
+    decision: "allow" | "deny";
+    expires_at: number;
   };
 }

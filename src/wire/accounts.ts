@@ -84,12 +84,22 @@ export const auditKinds = {
     "agent_install_ended",
   ],
   memory: ["log_deleted", "session_logs_deleted"],
+  notification: ["notifications_on", "notifications_off", "notification_answered"],
 } as const;
 
 /** Actions recorded in the audit log. */
 export const auditActions = Object.values(auditKinds).flat();
 export const auditActionSchema = z.enum(auditActions);
-export const auditKindSchema = z.enum(["sign_in", "account", "token", "app", "client", "agent", "memory"]);
+export const auditKindSchema = z.enum([
+  "sign_in",
+  "account",
+  "token",
+  "app",
+  "client",
+  "agent",
+  "memory",
+  "notification",
+]);
 
 /** An entry of the audit log. */
 export const auditEntrySchema = z

@@ -21,7 +21,9 @@ export const problemCodes = [
   "app_not_found",
   "client_not_found",
   "webhook_not_found",
+  "push_subscription_not_found",
   "permission_gone",
+  "push_action_gone",
   "rescue_not_found",
   "recording_not_found",
   "account_exists",
@@ -42,6 +44,7 @@ export const problemCodes = [
   "branch_not_found",
   "agent_not_configured",
   "webhook_url_refused",
+  "push_endpoint_refused",
   "agent_binary_missing",
   "agent_version_unsupported",
   "model_not_supported",
@@ -142,11 +145,16 @@ export const problemHelp = {
   passkey_not_found: listIt("passkey", "`GET /api/passkeys`"),
   app_not_found: listIt("app", "`GET /api/oauth/apps`"),
   client_not_found: listIt("client", "`GET /api/oauth/clients`, or `postern client list`"),
+  push_subscription_not_found: listIt("browser with notifications", "`GET /api/push/subscriptions`"),
   webhook_not_found: listIt("webhook", "`GET /api/webhooks`, or `postern webhook list`"),
   permission_gone: {
     meaning:
       "The request was already answered, by you, another user or in the terminal, or the agent no longer waits for it.",
     remedy: "Read the session again. `permissions` lists the open requests.",
+  },
+  push_action_gone: {
+    meaning: "The notification's action was already used or has expired, or its browser is signed out.",
+    remedy: "Open the session and answer there.",
   },
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
@@ -211,6 +219,10 @@ export const problemHelp = {
       "Events can never reach the webhook's URL: it is not https, not on the public internet, or has credentials.",
     remedy:
       "Use an https URL on the public internet, or allow the host with the setting `allowPrivateAddresses`. To authenticate requests, verify their signatures.",
+  },
+  push_endpoint_refused: {
+    meaning: "The browser's push service cannot be reached: its URL is not https, or not on the public internet.",
+    remedy: "Use a browser with a public push service, or allow the host with the setting `allowPrivateAddresses`.",
   },
   base_branch_not_found: {
     meaning: "The base branch, tag or commit does not exist in the repository.",

@@ -229,4 +229,37 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
     ],
     ["log_deletion_entries", { log_id: id(30), deletion_id: id(50) }],
   ],
+  "0015-push": [
+    ["push_keys", { name: "vapid", public_key: "BA", sealed: "v1.x", created_at: at }],
+    [
+      "push_preferences",
+      {
+        ...{ account_id: id(1), quiet_from: "22:00", quiet_to: "07:00", time_zone: "Europe/Berlin" },
+        ...{ desktop_delay_ms: 30_000, show_titles: 0, show_requests: 1, updated_at: at },
+      },
+    ],
+    ["push_kinds", { kind: "needs_permission", account_id: id(1) }],
+    [
+      "push_subscriptions",
+      {
+        ...{ subscription_id: id(60), account_id: id(1), endpoint_hash: hash("3"), sealed: "v1.x" },
+        ...{ service: "push.example", name: "Phone", caller_kind: "browser", browser_session_id: id(12) },
+        ...{ token_id: null, created_at: at, last_used_at: null, last_error: null },
+      },
+    ],
+    [
+      "push_deliveries",
+      {
+        ...{ subscription_id: id(60), session_id: id(3), reason: "permission", permission_id: "p1", state: "waiting" },
+        ...{ version: 1, shown: null, held: 0, attempts: 0, due_at: at, expires_at: at + 1 },
+      },
+    ],
+    [
+      "push_actions",
+      {
+        ...{ token_hash: hash("4"), subscription_id: id(60), session_id: id(3), permission_id: "p1" },
+        ...{ decision: "allow", expires_at: at + 1 },
+      },
+    ],
+  ],
 };
