@@ -36,8 +36,9 @@ const session = {
 
 /** As it was before the first migration. */
 async function dropEverything({ db, dialect }: TestStore): Promise<void> {
-  // The tables are empty, so that SQLite lets them go in any order too.
+  // In any order: tables refer to one another.
   const cascade = dialect === "postgres" ? sql` cascade` : sql``;
+  if (dialect === "sqlite") await sql`pragma foreign_keys = off`.execute(db);
   for (const { name } of await db.introspection.getTables({ withInternalKyselyTables: true })) {
     await sql`drop table ${sql.table(name)}${cascade}`.execute(db);
   }

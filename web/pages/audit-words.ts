@@ -23,6 +23,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   client: "Known clients",
   agent: "Agents",
   memory: "Memory",
+  notification: "Notifications",
 };
 
 /** What was done, around the name; and the actor when no account is known. */
@@ -56,6 +57,9 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   agent_install_ended: ["finished installing"],
   log_deleted: ["deleted a memory entry"],
   session_logs_deleted: ["deleted a session from memory"],
+  notifications_on: ["turned on notifications in"],
+  notifications_off: ["turned off notifications in a browser"],
+  notification_answered: ["answered a permission request from a notification"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -64,6 +68,7 @@ const nameless: ReadonlySet<AuditAction> = new Set([
   ...(["signed_in", "sign_in_refused", "signed_out", "browser_revoked"] as const),
   // Only a hash of the id is stored.
   ...(["log_deleted", "session_logs_deleted"] as const),
+  ...(["notifications_off", "notification_answered"] as const),
 ]);
 
 const text = z.string().trim().min(1).optional().catch(undefined);

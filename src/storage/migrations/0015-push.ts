@@ -32,7 +32,7 @@ async function createPreferences({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable("push_kinds")
     .addColumn("kind", "text", (c) => c.notNull())
-    .addColumn("account_id", "text", (c) => c.notNull().references("push_preferences.account_id").onDelete("cascade"))
+    .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id").onDelete("cascade"))
     .addPrimaryKeyConstraint("push_kinds_key", ["kind", "account_id"])
     .execute();
 }
