@@ -38,6 +38,21 @@ export type AddPasskeyInput = {
   readonly name: string;
 };
 
+export type AddPushSubscriptionInput = {
+  /** URL of the browser's push service. http and private addresses require the setting `allowPrivateAddresses`. */
+  readonly endpoint: string;
+  readonly keys: {
+    /** Public key, base64url. */
+    readonly p256dh: string;
+    /** Authentication secret, base64url. */
+    readonly auth: string;
+  };
+  /** As the browser reports it. Not used. */
+  readonly expirationTime?: number | null | undefined;
+  /** Shown in the list of browsers. */
+  readonly name: string;
+};
+
 export type AddWebhookInput = {
   /** https URL. http and private addresses require the setting `allowPrivateAddresses`. */
   readonly url: string;
@@ -286,7 +301,7 @@ export type AuditEntry = {
     readonly accountId: string;
     readonly name: string;
   } | null;
-  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted";
+  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered";
   /** Id of the affected object. */
   readonly subject: string | null;
   /** Further facts. Never contains secrets. */
@@ -884,11 +899,60 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "permission_gone" | "rescue_not_found" | "recording_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "too_large" | "unsupported_media_type" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "too_large" | "unsupported_media_type" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
   }> | undefined;
+};
+
+export type PushActionInput = {
+  /** The single-use token of a notification's action. */
+  readonly token: string;
+};
+
+export type PushActionOutput = {
+  readonly sessionId: string;
+  readonly decision: "allow" | "deny";
+};
+
+export type PushPreferences = {
+  readonly kinds: ReadonlyArray<"needs_permission" | "needs_answer" | "finished" | "failed" | "limited">;
+  /** Delay while a page is visible on a desktop browser of the account. */
+  readonly desktopDelaySeconds: number;
+  /** Adds the agent's name and the session's title. */
+  readonly showTitles: boolean;
+  /** Adds the text of a short permission request, with actions to allow and deny it. */
+  readonly showRequests: boolean;
+  /** Notifications in these hours are held back. One summary follows at their end. */
+  readonly quietHours: {
+    readonly from: string;
+    readonly to: string;
+    readonly timeZone: string;
+  } | null;
+};
+
+export type PushSubscription = {
+  readonly subscriptionId: string;
+  readonly name: string;
+  /** Host of the browser's push service. */
+  readonly service: string;
+  /** SHA-256 of the endpoint, hex: a browser recognizes its own subscription. */
+  readonly endpointHash: string;
+  readonly createdAt: string;
+  /** When the push service last accepted a notification. */
+  readonly lastUsedAt: string | null;
+  /** Why the last notification was not accepted. Null if it was. */
+  readonly lastError: string | null;
+};
+
+export type PushTestOutput = {
+  readonly ok: boolean;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly durationMs: number;
+  /** Whether the push service no longer knows this browser, so it was removed. */
+  readonly removed: boolean;
 };
 
 export type ReadInput = {
@@ -1413,6 +1477,22 @@ export type SessionTurnEndedEvent = {
   readonly dir: string;
 };
 
+export type SetPushPreferencesInput = {
+  readonly kinds: ReadonlyArray<"needs_permission" | "needs_answer" | "finished" | "failed" | "limited">;
+  /** Delay while a page is visible on a desktop browser of the account. */
+  readonly desktopDelaySeconds: number;
+  /** Adds the agent's name and the session's title. */
+  readonly showTitles: boolean;
+  /** Adds the text of a short permission request, with actions to allow and deny it. */
+  readonly showRequests: boolean;
+  /** Notifications in these hours are held back. One summary follows at their end. */
+  readonly quietHours: {
+    readonly from: string;
+    readonly to: string;
+    readonly timeZone: string;
+  } | null;
+};
+
 export type SignInInput = {
   /** The part of the sign-in link after `#`. */
   readonly link: string;
@@ -1662,7 +1742,7 @@ export interface Operations {
     /** The `auditId` of the last entry on the previous page. */
     readonly before?: string | undefined;
     /** Filter by kind. */
-    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | undefined;
+    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists OAuth clients: registered, added and described by a document. Needs the scope `admin`. */
   listOAuthClients<T = {
@@ -1864,6 +1944,30 @@ export interface Operations {
     readonly limit?: number | undefined;
     readonly cursor?: string | undefined;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Lists the account's browsers that receive notifications, and the gateway's public key. Needs the scope `coding:read`. */
+  listPushSubscriptions<T = {
+    /** The gateway's VAPID key: the browser's `applicationServerKey`, base64url. */
+    readonly publicKey: string;
+    readonly subscriptions: ReadonlyArray<PushSubscription>;
+  }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Subscribes a browser to notifications. Repeating it for the same browser updates its subscription. Notifications go to each subscribed browser of an account that can read the session. They contain ids and the kind only, unless the preferences add more. A browser's notifications end when it is signed out, or when the token that subscribed it is revoked. Needs the scope `coding:read`. */
+  addPushSubscription<T = PushSubscription>(input: AddPushSubscriptionInput, options?: CallOptions<T>): Promise<T>;
+  /** Ends the notifications of a browser. Needs the scope `coding:read`. */
+  removePushSubscription<T = void>(input: {
+    readonly subscriptionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Sends a test notification to a browser, and returns the answer of its push service. Needs the scope `coding:read`. */
+  testPushSubscription<T = PushTestOutput>(input: {
+    readonly subscriptionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Returns what the account is notified of, and when. Needs the scope `admin`, or a signed-in browser of the account. */
+  getPushPreferences<T = PushPreferences>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Sets what the account is notified of, and when. Needs the scope `admin`, or a signed-in browser of the account. */
+  setPushPreferences<T = PushPreferences>(input: SetPushPreferencesInput, options?: CallOptions<T>): Promise<T>;
+  /** Reports that a page is visible on a desktop browser. Notifications are delayed for 90 seconds. Needs the scope `coding:read`. */
+  notePushPresence<T = void>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Allows or denies a permission request from a notification, with its single-use token. For the gateway's own worker: the request must have its origin. The account needs the scope `coding:drive` at that time. */
+  takePushAction<T = PushActionOutput>(input: PushActionInput, options?: CallOptions<T>): Promise<T>;
   /** Completes a partial directory path. Returns up to 100 directories in registered folders with the scope `files` or `coding`, sorted. If no folders are registered, the owner can complete any directory. Hidden directories match only a leading dot. For the owner, `~` is the home directory. Needs the scope `coding:read`. */
   completePath<T = CompletedPaths>(input: {
     readonly path: string;
@@ -1973,6 +2077,14 @@ export function createOperations(send: Send): Operations {
     findFacts: (input, options) => send.json("GET /api/v1/facts", { query: input }, options),
     listEntities: (input, options) => send.json("GET /api/v1/entities", { query: input }, options),
     entityTimeline: (input, options) => send.json("GET /api/v1/entities/{entityId}/timeline", { query: input }, options),
+    listPushSubscriptions: (input, options) => send.json("GET /api/push/subscriptions", { query: input }, options),
+    addPushSubscription: (input, options) => send.json("POST /api/push/subscriptions", { body: input }, options),
+    removePushSubscription: (input, options) => send.json("DELETE /api/push/subscriptions/{subscriptionId}", { query: input }, options),
+    testPushSubscription: (input, options) => send.json("POST /api/push/subscriptions/{subscriptionId}/test", { query: input }, options),
+    getPushPreferences: (input, options) => send.json("GET /api/push/preferences", { query: input }, options),
+    setPushPreferences: (input, options) => send.json("PUT /api/push/preferences", { body: input }, options),
+    notePushPresence: (input, options) => send.json("POST /api/push/presence", { query: input }, options),
+    takePushAction: (input, options) => send.json("POST /api/push/actions", { body: input }, options),
     completePath: (input, options) => send.json("GET /api/folders/complete", { query: input }, options),
     listBranches: (input, options) => send.json("GET /api/coding/branches", { query: input }, options),
     listDirs: (input, options) => send.json("GET /api/coding/dirs", { query: input }, options),

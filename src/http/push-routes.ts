@@ -10,6 +10,7 @@ import {
   pushSubscriptionSchema,
   pushSubscriptionsSchema,
   pushTestOutputSchema,
+  setPushPreferencesInputSchema,
 } from "../wire/push.ts";
 import { textSchema } from "../wire/text.ts";
 import type { RouteModule, RouteServer } from "./route-server.ts";
@@ -130,7 +131,7 @@ function addPreferences({ app, principalOf }: RouteServer, { push }: PushRoutesD
       operationId: "setPushPreferences",
       tags,
       summary: "Sets what the account is notified of, and when.",
-      body: pushPreferencesSchema,
+      body: setPushPreferencesInputSchema,
       response: { 200: pushPreferencesSchema },
     },
     handler: async (request) => {

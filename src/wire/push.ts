@@ -51,17 +51,14 @@ export const pushSubscriptionsSchema = z.object({
 
 const timeOfDaySchema = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "Must be a time such as 22:00.");
 
-/** Notifications are held back from `from` to `to`. */
-export const quietHoursSchema = z
-  .strictObject({
-    from: timeOfDaySchema,
-    to: timeOfDaySchema,
-    timeZone: z
-      .string()
-      .max(100)
-      .refine(isTimeZone, { error: "Unknown time zone. Use an IANA name such as Europe/Berlin." }),
-  })
-  .refine(({ from, to }) => from !== to, { error: "`from` and `to` must differ." });
+const quietHoursShape = {
+  from: timeOfDaySchema,
+  to: timeOfDaySchema,
+  timeZone: z
+    .string()
+    .max(100)
+    .refine(isTimeZone, { error: "Unknown time zone. Use an IANA name such as Europe/Berlin." }),
+};
 
 function isTimeZone(name: string): boolean {
   try {
@@ -72,27 +69,37 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Longest {@link pushPreferencesSchema} delay, in seconds. */
+/** The longest delay while a desktop browser is in use. */
 export const maxDesktopDelaySeconds = 600;
 
-/** `GET` and `PUT /api/push/preferences`: those of the account, for all of its browsers. */
+const preferencesShape = {
+  kinds: z.array(pushKindSchema).max(pushKinds.length),
+  desktopDelaySeconds: z
+    .int()
+    .min(0)
+    .max(maxDesktopDelaySeconds)
+    .describe("Delay while a page is visible on a desktop browser of the account."),
+  showTitles: z.boolean().describe("Adds the agent's name and the session's title."),
+  showRequests: z.boolean().describe("Adds the text of a short permission request, with actions to allow and deny it."),
+};
+const quietHoursWords = "Notifications in these hours are held back. One summary follows at their end.";
+
+/** `GET /api/push/preferences`: those of the account, for all of its browsers. */
 export const pushPreferencesSchema = z
-  .strictObject({
-    kinds: z.array(pushKindSchema).max(pushKinds.length),
-    quietHours: quietHoursSchema
-      .nullable()
-      .describe("Notifications in these hours are held back. One summary follows at their end."),
-    desktopDelaySeconds: z
-      .int()
-      .min(0)
-      .max(maxDesktopDelaySeconds)
-      .describe("Delay while a page is visible on a desktop browser of the account."),
-    showTitles: z.boolean().describe("Adds the agent's name and the session's title."),
-    showRequests: z
-      .boolean()
-      .describe("Adds the text of a short permission request, with actions to allow and deny it."),
-  })
+  .object({ ...preferencesShape, quietHours: z.object(quietHoursShape).nullable().describe(quietHoursWords) })
   .meta({ id: "PushPreferences" });
+
+/** `PUT /api/push/preferences` */
+export const setPushPreferencesInputSchema = z
+  .strictObject({
+    ...preferencesShape,
+    quietHours: z
+      .strictObject(quietHoursShape)
+      .refine(({ from, to }) => from !== to, { error: "`from` and `to` must differ." })
+      .nullable()
+      .describe(quietHoursWords),
+  })
+  .meta({ id: "SetPushPreferencesInput" });
 
 /** `POST /api/push/actions` */
 export const pushActionInputSchema = z
@@ -140,7 +147,7 @@ export interface OpenPage {
 export type PushKind = z.infer<typeof pushKindSchema>;
 export type AddPushSubscriptionInput = z.infer<typeof addPushSubscriptionInputSchema>;
 export type PushSubscriptionRecord = z.infer<typeof pushSubscriptionSchema>;
-export type QuietHours = z.infer<typeof quietHoursSchema>;
 export type PushPreferences = z.infer<typeof pushPreferencesSchema>;
+export type QuietHours = NonNullable<PushPreferences["quietHours"]>;
 export type PushActionOutput = z.infer<typeof pushActionOutputSchema>;
 export type PushTestOutput = z.infer<typeof pushTestOutputSchema>;
