@@ -17,6 +17,7 @@ const pages = [
   "/memory/entities",
   "/memory/entities/:entityId",
   "/agents",
+  "/watch",
   "/agents/:name",
   "/folders",
   "/apps",

@@ -67,6 +67,7 @@ export const furtherTests: readonly string[] = [
   "test/web/setup.test.ts",
   "test/web/split-view.test.ts",
   "test/web/unsent-text.test.ts",
+  "test/web/watch.test.ts",
 ];
 
 /** Tests that need npm's registry, which only `npm run test:full` runs, outside of the others' network namespace. */

@@ -113,7 +113,13 @@ test("an account that the owner adds signs in by its link, sees what it may and 
   guest.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
   const pages = guest.page.getByRole("navigation", { name: "Pages" });
   await pages.getByRole("link", { name: "Connected apps" }).waitFor();
-  expect(await pages.getByRole("link").allInnerTexts()).toEqual(["Sessions", "Agents", "Connected apps", "Settings"]);
+  expect(await pages.getByRole("link").allInnerTexts()).toEqual([
+    "Sessions",
+    "Watch",
+    "Agents",
+    "Connected apps",
+    "Settings",
+  ]);
   expect(await guest.page.getByRole("link", { name: "New session" }).count()).toBe(0);
   for (const [path, heading] of [
     ["/folders", "Folders"],

@@ -12,6 +12,7 @@ import { PageBoundary, Shell } from "./shell.tsx";
 
 const SessionPage = lazy(async () => ({ default: (await import("../session/session-page.tsx")).SessionPage }));
 const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-page.tsx")).SignInPage }));
+const WatchPage = lazy(async () => ({ default: (await import("../watch/watch-page.tsx")).WatchPage }));
 const NewSessionPage = lazy(async () => ({ default: (await import("../pages/new-session-page.tsx")).NewSessionPage }));
 const AgentsPage = lazy(async () => ({ default: (await import("../pages/agents-page.tsx")).AgentsPage }));
 const AgentSetupPage = lazy(async () => ({ default: (await import("../setup/agent-setup-page.tsx")).AgentSetupPage }));
@@ -39,6 +40,7 @@ export function App() {
               <Route element={<Shell />}>
                 <Route index element={needs("coding:read", "Sessions", <SessionsPage />)} />
                 <Route path="/sessions/:sessionId" element={needs("coding:read", "Session", <SessionPage />)} />
+                <Route path="/watch" element={needs("coding:read", "Watch", <WatchPage />)} />
                 <Route path="/new" element={needs("coding:write", "New session", <NewSessionPage />)} />
                 <Route path="/memory">
                   <Route index element={needs("logs:read", "Memory", <MemoryPage />)} />

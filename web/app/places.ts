@@ -4,6 +4,7 @@ import {
   Bot,
   DoorOpen,
   Folder,
+  Grid2x2,
   KeyRound,
   List,
   type LucideIcon,
@@ -35,6 +36,7 @@ export const newSessionPlace: Place = {
 /** Always in the sidebar. */
 export const mainPlaces: readonly Place[] = [
   { to: "/", label: "Sessions", icon: List, keys: "g s", needs: "coding:read" },
+  { to: "/watch", label: "Watch", icon: Grid2x2, keys: "g l", needs: "coding:read" },
   { to: "/memory", label: "Memory", icon: BookMarked, keys: "g m", needs: "logs:read" },
   { to: "/agents", label: "Agents", icon: Bot, keys: "g a", needs: "coding:read" },
   { to: "/folders", label: "Folders", icon: Folder, keys: "g f", needs: "admin" },

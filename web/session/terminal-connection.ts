@@ -34,6 +34,8 @@ export interface TerminalConnectionOptions {
   readonly onState: (state: ConnectionState) => void;
   /** The first and the longest delay, in milliseconds. */
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
+  /** Gives up after this many attempts in a row; never without it. */
+  readonly maxAttempts?: number | undefined;
 }
 
 /** A viewer's connection: it reconnects, continues where it was, and types only while connected. */
@@ -237,6 +239,8 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     live = null;
     current = null;
     const delayMs = backoff.next(patiently);
+    if (backoff.failures() > (options.maxAttempts ?? Number.POSITIVE_INFINITY))
+      return stop("closed", `${reason} Stopped trying.`);
     become({ kind: "waiting", reason, retryAt: Date.now() + delayMs });
     retryTimer = setTimeout(again, delayMs);
   }

@@ -119,6 +119,8 @@ export function createBackoff({ firstMs, longestMs }: { readonly firstMs: number
       const leastMs = patiently ? Math.max(pauseMs, longestMs / 2) : pauseMs;
       return Math.round(leastMs * (0.5 + Math.random() / 2));
     },
+    /** Failures in a row. */
+    failures: (): number => failures,
     /** Resets the backoff, unless the connection fails within {@link stableMs}. */
     succeeded(): void {
       succeededAt = Date.now();

@@ -13,6 +13,8 @@ export interface TerminalLook {
   readonly fontPx: number;
   /** Puts the text into the page for screen readers. */
   readonly screenReader: boolean;
+  /** Smaller letters are not used: the terminal scrolls instead. */
+  readonly smallestFontPx?: number;
 }
 
 export interface TerminalScreen {
@@ -30,8 +32,8 @@ export interface TerminalScreen {
 
 /** The recording has everything. */
 const scrollbackLines = 5_000;
-/** Smaller letters cannot be read: then the terminal scrolls. */
-const smallestFontPx = 6;
+/** The default: smaller letters cannot be read at all. */
+const defaultSmallestFontPx = 6;
 /** What agents draw below their composer: a rule and a line or two of hints. */
 const rowsBelowCursor = 3;
 
@@ -102,7 +104,7 @@ export function createTerminalScreen(
       if (size === null) return;
       const ratio = Math.min(1, size.cols / terminal.cols, by === "both" ? size.rows / terminal.rows : 1);
       // Half pixels: every other size costs a new measurement.
-      setFont(Math.max(smallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
+      setFont(Math.max(look.smallestFontPx ?? defaultSmallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
     },
     showCursor() {
       const { cursorY, viewportY, baseY } = terminal.buffer.active;

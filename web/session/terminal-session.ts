@@ -33,6 +33,8 @@ export interface TerminalSessionOptions {
   readonly sizing: boolean;
   /** How to shrink a terminal that is larger than its element. */
   readonly shrink: "both" | "width";
+  /** Reconnects at most this many times in a row; without end if absent. */
+  readonly maxAttempts?: number;
   readonly onState: (state: ConnectionState) => void;
   readonly onSize: (size: { readonly cols: number; readonly rows: number }) => void;
   readonly onRefused: () => void;
@@ -93,7 +95,8 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     const fits = terminal.cols <= size.cols && terminal.rows <= size.rows;
     screen.shrinkToFit(sizing && (sizer() || fits) ? "nothing" : options.shrink);
     // The new font is measured in the next frame.
-    if (options.shrink === "width") requestAnimationFrame(() => screen.showCursor());
+    if (options.shrink === "width" || options.look.smallestFontPx !== undefined)
+      requestAnimationFrame(() => screen.showCursor());
     if (!sizing) return;
     connection.preferSize(size);
     const text = `${size.cols}x${size.rows}`;
@@ -112,6 +115,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     sessionId,
     mode: options.mode,
     size: initialSize,
+    maxAttempts: options.maxAttempts,
     requestTicket: (mode) => requestTicket(sessionId, mode),
     feed,
     onState(next) {

@@ -1,0 +1,151 @@
+import { type Ref, type RefObject, useEffect, useEffectEvent, useImperativeHandle, useRef, useState } from "react";
+import { usePreferences } from "../app/preferences.ts";
+import type { ConnectionState } from "../session/terminal-protocol.ts";
+import { openTerminalSession, type TerminalSession } from "../session/terminal-session.ts";
+import { TerminalNotice } from "../session/terminal-status.tsx";
+import { useNarrow } from "../ui/page.tsx";
+
+export interface WatchTerminalHandle {
+  focus(): void;
+  /** Gives the terminal the size of the cell. */
+  takeSize(): void;
+}
+
+/** Larger letters leave too few columns in a cell. */
+const largestFontPx = 12;
+/** Smaller ones cannot be read at a glance: then the terminal scrolls. On a phone, a terminal that scrolls sideways takes the swipes. */
+const smallestFont = { px: 9, phonePx: 6 } as const;
+/** About three minutes; then a button reconnects. */
+const maxAttempts = 24;
+/** How long a note about discarded input stays. */
+const refusedMs = 3_000;
+
+/** A live terminal without its bar. Another session or attempt needs another `key`. */
+export function WatchTerminal(props: {
+  readonly ref: Ref<WatchTerminalHandle>;
+  readonly sessionId: string;
+  readonly label: string;
+  readonly onState: (state: ConnectionState) => void;
+  /** Called on F6. */
+  readonly onLeave: () => void;
+  readonly onReopen: () => void;
+}) {
+  const { ref, sessionId, label, onState, onLeave, onReopen } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const session = useRef<TerminalSession | null>(null);
+  const [state, setState] = useState<ConnectionState>({ kind: "connecting", again: false });
+  const [refused, setRefused] = useState(0);
+  const narrow = useNarrow();
+  const { terminalFontPx, terminalScreenReader: screenReader } = usePreferences();
+  const smallestFontPx = narrow ? smallestFont.phonePx : smallestFont.px;
+  const fontPx = Math.min(terminalFontPx, largestFontPx);
+  useImperativeHandle(
+    ref,
+    () => ({ focus: () => session.current?.focus(), takeSize: () => session.current?.takeSize() }),
+    [],
+  );
+
+  const become = useEffectEvent((next: ConnectionState) => {
+    setState(next);
+    onState(next);
+  });
+  const leave = useEffectEvent(() => onLeave());
+  const open = useEffectEvent((element: HTMLElement) =>
+    openTerminalSession(element, {
+      sessionId,
+      mode: undefined,
+      label,
+      look: { fontPx, screenReader, smallestFontPx },
+      // A phone does not resize a desktop's terminal.
+      sizing: !narrow,
+      shrink: narrow ? "width" : "both",
+      maxAttempts,
+      onState: (next) => become(next),
+      onSize: () => undefined,
+      onRefused: () => setRefused(Date.now()),
+      onFind: () => undefined,
+      onLeave: () => leave(),
+      onMatches: () => undefined,
+      takeCtrl: () => false,
+    }),
+  );
+
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const opened = open(element);
+    session.current = opened;
+    // Tab moves between cells; Enter leads into the terminal.
+    for (const input of element.querySelectorAll("textarea")) input.tabIndex = -1;
+    const observer = new ResizeObserver(() => opened.layOut());
+    observer.observe(element);
+    const retry = (): void => {
+      if (document.visibilityState === "visible") opened.retryNow();
+    };
+    window.addEventListener("online", retry);
+    document.addEventListener("visibilitychange", retry);
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("online", retry);
+      document.removeEventListener("visibilitychange", retry);
+      session.current = null;
+      opened.close();
+    };
+  }, []);
+
+  useEffect(() => {
+    session.current?.setLook({ fontPx, screenReader, smallestFontPx });
+  }, [fontPx, screenReader, smallestFontPx]);
+
+  useEffect(() => {
+    if (refused === 0) return;
+    const timer = setTimeout(() => setRefused(0), refusedMs);
+    return () => clearTimeout(timer);
+  }, [refused]);
+
+  useSidewaysSwipes(place);
+
+  return (
+    <>
+      <div ref={place} className="terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5" />
+      <TerminalNotice
+        state={state}
+        showsEnd={false}
+        refused={refused !== 0}
+        onRetry={() => (state.kind === "waiting" ? session.current?.retryNow() : onReopen())}
+      />
+    </>
+  );
+}
+
+/** A touch that moves less than this is no swipe yet. */
+const slopPx = 8;
+
+/** Leaves sideways swipes to the browser, which shows the next cell: xterm takes all touches for its scrolling. */
+function useSidewaysSwipes(place: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    let from: Touch | undefined;
+    let direction: "unknown" | "sideways" | "other" = "unknown";
+    const onStart = (event: TouchEvent): void => {
+      from = event.touches.length === 1 ? event.touches[0] : undefined;
+      direction = from === undefined ? "other" : "unknown";
+    };
+    const onMove = (event: TouchEvent): void => {
+      const [now] = event.touches;
+      if (direction === "unknown" && from !== undefined && now !== undefined) {
+        const [x, y] = [Math.abs(now.clientX - from.clientX), Math.abs(now.clientY - from.clientY)];
+        if (x < slopPx && y < slopPx) return event.stopPropagation();
+        direction = x > y ? "sideways" : "other";
+      }
+      if (direction === "sideways") event.stopPropagation();
+    };
+    element.addEventListener("touchstart", onStart, { passive: true });
+    element.addEventListener("touchmove", onMove, { passive: true });
+    return () => {
+      element.removeEventListener("touchstart", onStart);
+      element.removeEventListener("touchmove", onMove);
+    };
+  }, [place]);
+}
