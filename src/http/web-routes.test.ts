@@ -43,7 +43,17 @@ async function get(port: number, path: string, headers: readonly string[] = []) 
 describe("a page", () => {
   test("is served at every path of the application, to anyone, and never cached", async () => {
     const { url } = await start();
-    for (const path of ["/", "/sign-in", "/sessions/3f", "/new", "/watch?s=3f", "/agents", "/folders", "/tokens", "/settings?x=1"]) {
+    for (const path of [
+      "/",
+      "/sign-in",
+      "/sessions/3f",
+      "/new",
+      "/watch?s=3f",
+      "/agents",
+      "/folders",
+      "/tokens",
+      "/settings?x=1",
+    ]) {
       const answer = await fetch(`${url}${path}`);
       expect([path, answer.status]).toEqual([path, 200]);
       expect(await answer.text()).toContain("<title>Postern</title>");
