@@ -14,6 +14,7 @@ import { createMemoryTools } from "../logs/index.ts";
 import { createMcp } from "../mcp/index.ts";
 import { writeFileAtomic } from "../platform/files.ts";
 import type { Push } from "../push/index.ts";
+import { createSharing } from "../sharing/index.ts";
 import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
@@ -24,6 +25,7 @@ import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
 import { openPush, withdrawingAnswered } from "./push.ts";
 import { gatewayRoutes } from "./routes.ts";
+import { sharingPorts } from "./sharing.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
 import { createCodingTools } from "./tools.ts";
@@ -158,6 +160,7 @@ async function start(
       await push?.forget(names);
       return (await import("../chats/index.ts")).forgetSessionInChats(db, names);
     },
+    forgetShares: (names) => sharing.forget(names),
     recordSetupJob: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
@@ -166,6 +169,7 @@ async function start(
   disposer.add(() => memory.close());
   push = openPush({ config, db, secrets, fetch, accounts, coding, events, baseUrl: () => place.baseUrl, clock, log });
   disposer.add(() => push?.close());
+  const sharing = createSharing({ db, clock, ...sharingPorts({ accounts, oauth, agents, coding }) });
   const tools: readonly Tool<Principal>[] = [
     ...createCodingTools(withdrawingAnswered(coding, push)),
     ...createMemoryTools(memory.logs),
@@ -200,6 +204,7 @@ async function start(
       coding,
       memory,
       push,
+      sharing,
       mcp,
       tools,
       ready: { store: () => sql`select 1`.execute(db), terminalHost: () => host.list() },

@@ -17,6 +17,7 @@ import {
   createClose,
   createCloseAll,
   createDirs,
+  createFindTurns,
   createIdleRetirement,
   createInterrupt,
   createKeep,
@@ -33,6 +34,7 @@ import {
   createSpawn,
   createStarter,
   createVisibleDirs,
+  type FindTurns,
   openPermissionHooks,
   type Rescues,
 } from "../sessions/index.ts";
@@ -101,6 +103,8 @@ export interface Coding {
   readonly recordings: Recordings;
   /** Diffs of sessions, and previews of their close. */
   readonly changes: Changes;
+  /** Searches within one session. */
+  readonly findTurns: FindTurns;
   /** The branches that a worktree can start from. */
   branches(dir: string, caller: Caller): Promise<Branches>;
   /** Folders of the sessions that the caller can see. */
@@ -161,6 +165,8 @@ export interface CodingDeps {
   readonly publisher: EventPublisher;
   readonly recordSetupJob: RecordSetupJob;
   readonly forgetInChats: ForgetInChats;
+  /** Revokes the links to a session, by its names. */
+  readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
@@ -271,6 +277,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     rescues: createRescues({ ...deps, locator, worktrees }),
     recordings: createRecordings({ ...deps, locator, store, queue, catalog }),
     changes,
+    findTurns: createFindTurns({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     setupJobs,

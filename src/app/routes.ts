@@ -30,16 +30,19 @@ import {
   readyRoutes,
   recordingRoutes,
   rescueRoutes,
+  sharingRoutes,
   signInRoutes,
   terminalSocket,
   ticketRoutes,
   tokenRoutes,
+  turnRoutes,
   webhookRoutes,
   webRoutes,
 } from "../http/index.ts";
 import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
 import type { Push } from "../push/index.ts";
+import type { Sharing } from "../sharing/index.ts";
 import type { Folder } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import { type Tool, toolAnnotations, toolSchema } from "../wire/tool.ts";
@@ -62,13 +65,15 @@ export interface RouteParts {
   readonly coding: Coding;
   readonly memory: Memory;
   readonly push: Push;
+  readonly sharing: Sharing;
   readonly mcp: Mcp;
   readonly tools: readonly Tool<Principal>[];
   readonly ready: ReadyParts;
 }
 
 export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
-  const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory, push, mcp, tools } = parts;
+  const { config, log, gateway, accounts, folders, agents, oauth, events, coding, memory } = parts;
+  const { push, sharing, mcp, tools } = parts;
   const baseUrl = (): string => parts.place().baseUrl;
   return [
     healthRoutes,
@@ -105,6 +110,8 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     }),
     agentSetupRoutes({ known: () => createKnownAgents(agents).list(), jobs: coding.setupJobs }),
     changesRoutes(coding.changes),
+    turnRoutes(coding.findTurns),
+    sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
     logRoutes(memory),
     pushRoutes({ push, audit: accounts.audit }),
     placeRoutes({

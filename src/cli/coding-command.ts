@@ -11,6 +11,7 @@ import {
 import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand } from "./ask-command.ts";
 import { connect } from "./context.ts";
+import { addExportCommand, addShareCommand } from "./export-command.ts";
 import { isUnderWay } from "./follow-turn.ts";
 import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
@@ -37,6 +38,8 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addReadCommand(group, context);
   addListCommand(group, context);
   addSearchCommand(group, context);
+  addExportCommand(group, context);
+  addShareCommand(group, context);
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
   addCloseCommands(group, context);

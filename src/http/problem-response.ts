@@ -31,6 +31,7 @@ export const problemStatuses = {
   push_action_gone: 404,
   rescue_not_found: 404,
   recording_not_found: 404,
+  share_not_found: 404,
   account_exists: 409,
   session_busy: 409,
   session_mismatch: 409,

@@ -32,7 +32,8 @@ export type LimitName =
   | "deviceAuthorization"
   | "userCode"
   | "userCodePage"
-  | "decision";
+  | "decision"
+  | "share";
 
 const minuteMs = 60_000;
 
@@ -51,6 +52,8 @@ export const defaultLimits = {
   userCode: { windowMs: minuteMs, max: 60, maxFailures: 10 },
   userCodePage: { windowMs: minuteMs, max: 120 },
   decision: { windowMs: minuteMs, max: 120 },
+  // Links cannot be guessed. A page costs reading a whole transcript.
+  share: { windowMs: minuteMs, max: 60, maxFailures: 20, apart: true },
 } as const satisfies Readonly<Record<LimitName, RouteLimit>>;
 
 /** Targets that can be attacked from many addresses. Their failures are counted separately. */

@@ -46,6 +46,7 @@ export { createModelExtractor } from "./extractor/model-extractor.ts";
 export type { Recorded, SessionRecording, Submitted } from "./ingest.ts";
 export { type AccountForgetting, createAccountForgetting } from "./large-deletion.ts";
 export type { RemovedRows } from "./logs-database.ts";
+export { mask, maskSecrets, namesSecret } from "./mask-secrets.ts";
 export type {
   DeletionNote,
   DeletionOrigin,

@@ -4,6 +4,7 @@ export { type Changes, createChanges } from "./changes.ts";
 export { createClose, createCloseAll } from "./close.ts";
 export { createDirs, createVisibleDirs } from "./dirs.ts";
 export { sessionError } from "./errors.ts";
+export { createFindTurns, type FindTurns } from "./find-turns.ts";
 export { createIdleRetirement } from "./idle-retirement.ts";
 export { createInterrupt } from "./interrupt.ts";
 export { createKeep } from "./keep.ts";

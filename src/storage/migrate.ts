@@ -16,6 +16,7 @@ import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
 import { pushMigration } from "./migrations/0015-push.ts";
+import { sharesMigration } from "./migrations/0020-shares.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -34,6 +35,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0012-worktree-names": worktreeNamesMigration,
   "0013-idle-agents": idleAgentsMigration,
   "0015-push": pushMigration,
+  "0020-shares": sharesMigration,
 };
 
 /** The name of every migration of this version. */

@@ -95,6 +95,24 @@ export interface Tables {
     last_used_at: number | null;
     revoked_at: number | null;
   };
+  /** Links to read one session. Revoked ones are deleted. */
+  shares: {
+    share_id: string;
+    /** SHA-256 of the link's secret, hex. */
+    secret_hash: string;
+    account_id: string;
+    session_id: string;
+    /** The personal token that created it, and ends it. */
+    token_id: string | null;
+    /** The app that created it, and ends it. */
+    app_id: string | null;
+    /** JSON list: the folders that its creator was limited to. */
+    folders: string | null;
+    created_at: number;
+    expires_at: number;
+    first_opened_at: number | null;
+    opens: Generated<number>;
+  };
   /** Unused sign-in links, by the SHA-256 of their fragment. */
   sign_in_links: { link_hash: string; account_id: string; created_at: number; expires_at: number };
   /** Signed-in browsers. Revoked ones are deleted. */

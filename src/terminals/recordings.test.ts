@@ -81,6 +81,7 @@ async function openWorld(): Promise<World> {
     queue,
     publisher,
     catalog,
+    async forgetShares() {},
     async forgetInChats(names) {
       forgotten.push(`chats ${names.join(" ")}`);
       return 2;

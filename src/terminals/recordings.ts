@@ -51,6 +51,8 @@ export interface RecordingsDeps {
   readonly publisher: Pick<EventPublisher, "publish" | "flush">;
   readonly catalog: Pick<Catalog, "forget">;
   readonly forgetInChats: ForgetInChats;
+  /** Revokes the links to a session, by its names. */
+  readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
   /** Erases deleted content from the store's files. */
   readonly erasure: Pick<Erasure, "finish">;
   readonly clock: Clock;
@@ -123,7 +125,9 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);
         if (session.stored) await deps.queue.loseAll(record.sessionId);
-        const chatMessages = await deps.forgetInChats([record.sessionId, ...record.aliases]);
+        const names = [record.sessionId, ...record.aliases];
+        await deps.forgetShares(names);
+        const chatMessages = await deps.forgetInChats(names);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
         await deps.publisher.flush();
         const inFiles = await Promise.all([catalog?.finished ?? "done", deps.erasure.finish()]);

@@ -85,6 +85,7 @@ export const auditKinds = {
   ],
   memory: ["log_deleted", "session_logs_deleted"],
   notification: ["notifications_on", "notifications_off", "notification_answered"],
+  share: ["share_created", "share_revoked", "share_opened"],
 } as const;
 
 /** Actions recorded in the audit log. */
@@ -99,6 +100,7 @@ export const auditKindSchema = z.enum([
   "agent",
   "memory",
   "notification",
+  "share",
 ]);
 
 /** An entry of the audit log. */

@@ -26,6 +26,7 @@ export const problemCodes = [
   "push_action_gone",
   "rescue_not_found",
   "recording_not_found",
+  "share_not_found",
   "account_exists",
   "session_busy",
   "session_mismatch",
@@ -159,6 +160,10 @@ export const problemHelp = {
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
+  },
+  share_not_found: {
+    meaning: "This link does not exist, has expired, or was revoked.",
+    remedy: "Ask its creator for a new one, or list yours with `GET /api/coding/sessions/{sessionId}/shares`.",
   },
   recording_not_found: {
     meaning: "This session has no recording, or it was deleted to make space for newer ones.",

@@ -24,6 +24,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   agent: "Agents",
   memory: "Memory",
   notification: "Notifications",
+  share: "Shared links",
 };
 
 /** What was done, around the name; and the actor when no account is known. */
@@ -60,6 +61,9 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   notifications_on: ["turned on notifications in"],
   notifications_off: ["turned off notifications in a browser"],
   notification_answered: ["answered a permission request from a notification"],
+  share_created: ["shared a session with a link"],
+  share_revoked: ["revoked a shared link"],
+  share_opened: ["opened a shared link", "", "Someone with the link"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -69,6 +73,7 @@ const nameless: ReadonlySet<AuditAction> = new Set([
   // Only a hash of the id is stored.
   ...(["log_deleted", "session_logs_deleted"] as const),
   ...(["notifications_off", "notification_answered"] as const),
+  ...(["share_created", "share_revoked", "share_opened"] as const),
 ]);
 
 const text = z.string().trim().min(1).optional().catch(undefined);

@@ -1,0 +1,89 @@
+/**
+ * Makes text of a transcript inert as Markdown: it keeps its words, lists, emphasis and code, and cannot contain headings, links, images or
+ * HTML. A reader would otherwise load pictures from the web, or see turns that never happened.
+ *
+ * Active characters become entities, which never take part in the structure (CommonMark 0.31, section 6.2), whatever precedes them: a
+ * backslash could be escaped by the text itself. Code spans are written again, opened and closed on the same line, so their content stays as it
+ * is. Fenced code is written again at the start of a line, where it ends every other construct.
+ */
+export function inertMarkdown(text: string): string {
+  const lines = text.split("\n");
+  const blocks: string[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const fence = fenceAt(lines, at);
+    blocks.push(fence === null ? inertLine(lines[at] ?? "") : fenced(fence.content, fence.language));
+    at = fence?.next ?? at + 1;
+  }
+  return blocks.join("\n");
+}
+
+/** Code with a fence longer than every run of the fence's character in it. */
+export function fenced(content: string, language = ""): string {
+  const longest = (content.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 0);
+  const fence = "`".repeat(Math.max(3, longest + 1));
+  return `${fence}${language}\n${content}${content.endsWith("\n") || content === "" ? "" : "\n"}${fence}`;
+}
+
+/** Text in one line, without any structure. */
+export function inertInline(text: string): string {
+  return entities(text.replace(/\s+/g, " ").trim(), /[!-/:-@[-`{-~]/g);
+}
+
+interface Fence {
+  readonly content: string;
+  readonly language: string;
+  readonly next: number;
+}
+
+/** A viewer could draw these instead of showing them as code. */
+const drawn = new Set(["mermaid", "geojson", "topojson", "stl", "math", "plantuml", "dot", "graphviz", "html", "svg"]);
+
+/** A fenced block that begins here; one that is never closed extends to the end. */
+function fenceAt(lines: readonly string[], at: number): Fence | null {
+  const [, indent = "", fence, language = ""] =
+    /^([ \t]{0,12})(`{3,}|~{3,})[ \t]*([\w+#-]{0,30})[^`]*$/.exec(lines[at] ?? "") ?? [];
+  if (fence === undefined) return null;
+  const closing = new RegExp(`^[ \\t]{0,12}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*$`);
+  let end = at + 1;
+  while (end < lines.length && !closing.test(lines[end] ?? "")) end += 1;
+  const content = lines.slice(at + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
+  const shown = drawn.has(language.toLowerCase()) ? "" : language;
+  return { content: content.join("\n"), language: shown, next: end + 1 };
+}
+
+/** Longer lines are one text: finding code in them would take long. */
+const maxLineLength = 20_000;
+
+function inertLine(line: string): string {
+  // An underline would make the line above a heading.
+  if (/^[\s>]*[=-][\s=-]*$/.test(line)) return entities(line, /[=-]/g);
+  const [, before = "", heading] = /^([\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*[\s>]*)(#.*)$/.exec(line) ?? [];
+  if (heading !== undefined)
+    return inertSpans(before) + entities(heading.slice(0, 1), /#/g) + inertSpans(heading.slice(1));
+  return inertSpans(line);
+}
+
+function inertSpans(line: string): string {
+  if (line.length > maxLineLength || !line.includes("`")) return inert(line);
+  let shown = "";
+  let from = 0;
+  for (const span of line.matchAll(/(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)/g)) {
+    shown += beforeCode(inert(line.slice(from, span.index))) + span[0];
+    from = span.index + span[0].length;
+  }
+  return shown + inert(line.slice(from));
+}
+
+/** A backslash would escape the opening backtick. */
+function beforeCode(text: string): string {
+  return text.endsWith("\\") ? `${text.slice(0, -1)}&#92;` : text;
+}
+
+/** Without links, images, references, HTML, and open code spans and fences. */
+function inert(text: string): string {
+  return entities(text, /[![\]<`]|~(?=~~)|(?<=~)~(?=~)|(?<=~~)~/g);
+}
+
+function entities(text: string, active: RegExp): string {
+  return text.replace(active, (character) => `&#${character.charCodeAt(0)};`);
+}

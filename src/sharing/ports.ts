@@ -1,0 +1,51 @@
+import type { Caller } from "../wire/caller.ts";
+import type { Turn } from "../wire/turn.ts";
+
+/** Replaces secrets, as memory does. */
+export interface Masking {
+  readonly mask: string;
+  maskSecrets(text: string): string;
+  /** Whether a member of this name holds a secret. */
+  namesSecret(name: string): boolean;
+}
+
+/** A session, and some of its turns. */
+export interface ReadPart {
+  readonly sessionId: string;
+  readonly title: string | null;
+  /** The name of its agent for people. */
+  readonly agent: string;
+  readonly dir: string;
+  readonly createdAt: string;
+  readonly turnCount: number;
+  readonly turns: readonly Turn[];
+}
+
+/**
+ * Reads up to `limit` turns after the index `after`, oldest first.
+ * @throws PosternError `session_not_found` if the caller cannot see the session
+ */
+export type ReadTurns = (
+  sessionId: string,
+  range: { readonly after: number; readonly limit: number; readonly images: boolean },
+  by: { readonly caller: Caller; readonly signal: AbortSignal },
+) => Promise<ReadPart>;
+
+/** The creator of a link, and the credential that it used. */
+export interface ShareCreator extends Caller {
+  /** A personal token. */
+  readonly tokenId: string | null;
+  readonly app: { readonly appId: string } | null;
+  /** No link is valid longer than this (epoch milliseconds). */
+  readonly until: number | null;
+}
+
+/**
+ * Whether the creator of a link still has the scope `coding:read`, and the credential that it used is still valid.
+ * A removed account has no links.
+ */
+export type StillReads = (creator: {
+  readonly accountId: string;
+  readonly tokenId: string | null;
+  readonly appId: string | null;
+}) => Promise<boolean>;
