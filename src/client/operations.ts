@@ -301,7 +301,7 @@ export type AuditEntry = {
     readonly accountId: string;
     readonly name: string;
   } | null;
-  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered";
+  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered" | "share_created" | "share_revoked" | "share_opened";
   /** Id of the affected object. */
   readonly subject: string | null;
   /** Further facts. Never contains secrets. */
@@ -508,6 +508,18 @@ export type CreateTokenInput = {
   readonly expiresAt?: string | null | undefined;
   /** Limits the token to these directories. */
   readonly folders?: ReadonlyArray<string> | null | undefined;
+};
+
+export type CreatedShare = {
+  readonly shareId: string;
+  readonly sessionId: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly firstOpenedAt: string | null;
+  /** How often the page was opened. */
+  readonly opens: number;
+  /** Shown only once. Anyone with it can read the conversation until it expires. */
+  readonly url: string;
 };
 
 export type CreatedToken = {
@@ -861,6 +873,11 @@ export type Me = {
   };
 };
 
+export type NextTurn = {
+  /** Null if there is no such turn in this direction. */
+  readonly index: number | null;
+};
+
 export type OAuthClient = {
   readonly clientId: string;
   readonly name: string;
@@ -899,7 +916,7 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "too_large" | "unsupported_media_type" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "too_large" | "unsupported_media_type" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
@@ -1493,6 +1510,26 @@ export type SetPushPreferencesInput = {
   } | null;
 };
 
+export type Share = {
+  readonly shareId: string;
+  readonly sessionId: string;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly firstOpenedAt: string | null;
+  /** How often the page was opened. */
+  readonly opens: number;
+};
+
+export type ShareInput = {
+  /** Seconds until the link expires: one minute to 90 days. */
+  readonly expiresIn: number;
+};
+
+export type ShareList = {
+  /** Links in force, newest first. */
+  readonly shares: ReadonlyArray<Share>;
+};
+
 export type SignInInput = {
   /** The part of the sign-in link after `#`. */
   readonly link: string;
@@ -1619,6 +1656,20 @@ export type Turn = {
   readonly interrupted?: boolean | undefined;
 };
 
+export type TurnSearch = {
+  readonly matches: ReadonlyArray<{
+    /** The turn. */
+    readonly index: number;
+    /** How often the turn contains the text. */
+    readonly count: number;
+    /** The text around the first of them, in one line. Untrusted. */
+    readonly snippet: string;
+  }>;
+  readonly turnCount: number;
+  /** True if more turns match than `limit`. */
+  readonly truncated: boolean;
+};
+
 export type Webhook = {
   readonly webhookId: string;
   readonly url: string;
@@ -1742,7 +1793,7 @@ export interface Operations {
     /** The `auditId` of the last entry on the previous page. */
     readonly before?: string | undefined;
     /** Filter by kind. */
-    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | undefined;
+    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | "share" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists OAuth clients: registered, added and described by a document. Needs the scope `admin`. */
   listOAuthClients<T = {
@@ -1863,6 +1914,40 @@ export interface Operations {
   /** Returns what closing a session would do to its worktree. Needs the scope `coding:read`. */
   closePreview<T = ClosePreview>(input: {
     readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Searches one session's conversation. Searches prompts, answers, tool calls and their results for a text, in any case. Snippets are untrusted: they come from a transcript. Needs the scope `coding:read`. */
+  searchTurns<T = TurnSearch>(input: {
+    readonly sessionId: string;
+    /** Searched as it is, in any case. */
+    readonly q: string;
+    readonly limit?: number | undefined;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Finds the next or previous prompt or problem of a session. A problem is a failed tool or an interrupted turn. Needs the scope `coding:read`. */
+  nextTurn<T = NextTurn>(input: {
+    readonly sessionId: string;
+    readonly mark: "prompt" | "problem";
+    /** The search begins next to this turn. */
+    readonly from: number;
+    readonly direction?: "next" | "previous" | undefined;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Returns a session's conversation as a document. Everything that looks like a secret is masked, as in memory. In Markdown, text of the transcript cannot become a heading, a link or an image. HTML is one file without scripts, whose policy forbids all requests; images of prompts are embedded. JSON is an object with `session` and `turns`. Needs the scope `coding:read`. */
+  exportSession(input: {
+    readonly sessionId: string;
+    /** `html` is one file without scripts and without external files. */
+    readonly format?: "markdown" | "json" | "html" | undefined;
+  }, options?: CallOptions): Promise<Response>;
+  /** Creates a read-only link to a session's conversation. Anyone with the link can read the conversation as it is when they open it, including later turns, without an account, until it expires or is revoked. They see no terminal and cannot send anything. Secrets are masked as in memory; images of prompts are shown as they are. The link stops working when its creator loses access to the session or the scope, when the token or app that created it is revoked, or when the session is forgotten. Needs the scope `coding:read`. */
+  shareSession<T = CreatedShare>(input: {
+    readonly sessionId: string;
+  } & ShareInput, options?: CallOptions<T>): Promise<T>;
+  /** Lists your links to a session that are in force. Needs the scope `coding:read`. */
+  listShares<T = ShareList>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Revokes a link. It stops working immediately. Needs the scope `coding:read`. */
+  revokeShare<T = null>(input: {
+    readonly sessionId: string;
+    readonly shareId: string;
   }, options?: CallOptions<T>): Promise<T>;
   /** Saves text or turns to memory and extracts facts from them. Text that looks like a secret is masked before it is stored. Lines that start with `Decision:` or `Remember:` become facts. Returns 201, or 202 with the `status` `pending` while a model extracts more facts. Errors: `invalid_request`, `dir_not_allowed` and `dir_not_found` for `dir`, `idempotency_conflict` if the key was used for another entry. Needs the scope `logs:write`. */
   submitLog<T = LogEntry>(input: SubmitLogInput, options?: CallOptions<T>): Promise<T>;
@@ -2065,6 +2150,12 @@ export function createOperations(send: Send): Operations {
     cancelAgentInstall: (input, options) => send.json("DELETE /api/agents/{name}/install", { query: input }, options),
     sessionDiff: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/diff", { query: input }, options),
     closePreview: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/close-preview", { query: input }, options),
+    searchTurns: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/search", { query: input }, options),
+    nextTurn: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/next", { query: input }, options),
+    exportSession: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/export", { query: input }, options),
+    shareSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/share", { body: input }, options),
+    listShares: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/shares", { query: input }, options),
+    revokeShare: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/shares/{shareId}", { query: input }, options),
     submitLog: (input, options) => send.json("POST /api/v1/logs", { body: input }, options),
     listLogs: (input, options) => send.json("GET /api/v1/logs", { query: input }, options),
     deleteSessionLogs: (input, options) => send.json("DELETE /api/v1/logs", { query: input }, options),

@@ -262,4 +262,13 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0020-shares": [
+    [
+      "shares",
+      {
+        ...{ share_id: id(65), secret_hash: "h", account_id: id(1), session_id: id(3), token_id: null, app_id: null },
+        ...{ folders: null, created_at: at, expires_at: at + 1, first_opened_at: null, opens: 0 },
+      },
+    ],
+  ],
 };
