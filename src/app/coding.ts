@@ -16,7 +16,9 @@ import {
   createChanges,
   createClose,
   createCloseAll,
+  createCompletions,
   createDirs,
+  createFileFinder,
   createFindTurns,
   createIdleRetirement,
   createInterrupt,
@@ -70,6 +72,7 @@ import type {
   SpawnInput,
   SpawnOutput,
 } from "../wire/coding.ts";
+import type { Completions, CompletionsQuery } from "../wire/completion.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import {
   countWorktrees,
@@ -107,6 +110,8 @@ export interface Coding {
   readonly findTurns: FindTurns;
   /** The branches that a worktree can start from. */
   branches(dir: string, caller: Caller): Promise<Branches>;
+  /** Files and commands for a prompt. */
+  completions(query: CompletionsQuery, caller: Caller): Promise<Completions>;
   /** Folders of the sessions that the caller can see. */
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Logins and installation of agents, in terminals. */
@@ -256,6 +261,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     sessionDiff: createSessionDiff(looking),
     closePreview: createClosePreview(looking),
   });
+  const files = createFileFinder({ ...deps, marker: workshop.marker });
   await live.reconcile();
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
@@ -279,6 +285,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     changes,
     findTurns: createFindTurns({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),
+    completions: createCompletions({ ...folderRule, ...agents, resolveAgent: agents.resolve, locator, files, clock }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     setupJobs,
     isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
@@ -292,6 +299,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     startIndexing: () => catalog.start(),
     async stop() {
       views.close();
+      await files.close();
       retirement.close();
       await catalog.close();
       await setupJobs.close();

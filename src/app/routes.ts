@@ -122,6 +122,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
       },
       branches: (dir, principal) => coding.branches(dir, principal),
       dirs: (principal) => coding.dirs(principal),
+      completions: (query, principal) => coding.completions(query, principal),
     }),
     terminalSocket({ viewTerminal: (request, caller, link) => coding.viewTerminal(request, caller, link) }),
     mcpRoutes({ handle: (request) => mcp.handle(request), log }),

@@ -12,6 +12,12 @@ import {
   type SessionDirs,
   sessionDirsSchema,
 } from "../wire/changes.ts";
+import {
+  type Completions,
+  type CompletionsQuery,
+  completionsQuerySchema,
+  completionsSchema,
+} from "../wire/completion.ts";
 import type { RouteModule } from "./route-server.ts";
 
 const tags = ["folders"];
@@ -69,10 +75,11 @@ interface PlaceRoutesDeps {
   readonly complete: (path: string, principal: Principal) => Promise<CompletedPaths>;
   readonly branches: (dir: string, principal: Principal) => Promise<Branches>;
   readonly dirs: (principal: Principal) => Promise<SessionDirs>;
+  readonly completions: (query: CompletionsQuery, principal: Principal) => Promise<Completions>;
 }
 
-/** Directories and branches for sessions. */
-export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): RouteModule {
+/** Directories and branches for sessions, and completion of their prompts. */
+export function placeRoutes({ complete, branches, dirs, completions }: PlaceRoutesDeps): RouteModule {
   return ({ app, principalOf }) => {
     app.route({
       method: "GET",
@@ -116,6 +123,23 @@ export function placeRoutes({ complete, branches, dirs }: PlaceRoutesDeps): Rout
         response: { 200: sessionDirsSchema },
       },
       handler: async (request) => dirs(principalOf(request)),
+    });
+
+    app.route({
+      method: "GET",
+      url: "/api/coding/completions",
+      config: { access: "coding:write" },
+      schema: {
+        operationId: "completePrompt",
+        tags: ["coding"],
+        summary: "Completes a file or a command in a prompt.",
+        description:
+          "Files are those of the session's or the given directory that Git does not ignore, and its folders. Commands are the agent's own, " +
+          "and custom commands and skills of the user and the repository. Names and descriptions are untrusted.",
+        querystring: completionsQuerySchema,
+        response: { 200: completionsSchema },
+      },
+      handler: async (request) => completions(request.query, principalOf(request)),
     });
   };
 }
