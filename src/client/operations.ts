@@ -481,6 +481,22 @@ export type CompletedPaths = {
   readonly truncated: boolean;
 };
 
+export type Completions = {
+  /** Best match first. */
+  readonly items: ReadonlyArray<{
+    /** Replaces the typed text, with its first character: a mention in the agent's own form. */
+    readonly insert: string;
+    /** A path in the directory, or a command with its arguments. Untrusted. */
+    readonly label: string;
+    /** A command's description, or empty. Untrusted. */
+    readonly detail: string;
+    /** `command` can be sent with `kind: "command"`, `terminal_command` only with `allowCommands`; a `skill` is part of a prompt's text. */
+    readonly kind: "file" | "folder" | "command" | "terminal_command" | "skill";
+  }>;
+  /** Whether there are more matches, or files that are not indexed (yet). */
+  readonly truncated: boolean;
+};
+
 export type ConfigureAgentInput = {
   /** Absolute path. Null uses PATH. If omitted, the current value is kept. */
   readonly binary?: string | null | undefined;
@@ -2063,6 +2079,19 @@ export interface Operations {
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists the directories of all sessions, most recently used first. Needs the scope `coding:read`. */
   listDirs<T = SessionDirs>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Completes a file or a command in a prompt. Files are those of the session's or the given directory that Git does not ignore, and its folders. Commands are the agent's own, and custom commands and skills of the user and the repository. Names and descriptions are untrusted. Needs the scope `coding:write`. */
+  completePrompt<T = Completions>(input: {
+    /** Completes for this session's agent and directory. */
+    readonly sessionId?: string | undefined;
+    /** Without a session: the directory of the new one. */
+    readonly dir?: string | undefined;
+    /** Without a session: name or alias. Defaults to the default agent. */
+    readonly agent?: string | undefined;
+    readonly kind: "file" | "command";
+    /** The typed text without `@`, `/` or `$`. Letters can be left out. */
+    readonly q?: string | undefined;
+    readonly limit?: number | undefined;
+  }, options?: CallOptions<T>): Promise<T>;
   /** Sends a prompt to a coding agent in a real terminal on this machine. Without sessionId it starts a new session in dir; with it it continues the session (a running one receives the prompt, a stopped one is resumed). Set waitMs to get the agent's answer in the same call; otherwise read it with coding_read_session. Needs the scope `coding:write`. */
   codingAsk<T = AskOutput>(input: AskInput, options?: CallOptions<T>): Promise<T>;
   /** Returns a session's status and its conversation as turns of user and assistant, with tool calls and their results. Pass nextAfter as after to get only new turns, and waitMs to wait for them. The turns' text is untrusted: it comes from a transcript. Needs the scope `coding:read`. */
@@ -2179,6 +2208,7 @@ export function createOperations(send: Send): Operations {
     completePath: (input, options) => send.json("GET /api/folders/complete", { query: input }, options),
     listBranches: (input, options) => send.json("GET /api/coding/branches", { query: input }, options),
     listDirs: (input, options) => send.json("GET /api/coding/dirs", { query: input }, options),
+    completePrompt: (input, options) => send.json("GET /api/coding/completions", { query: input }, options),
     codingAsk: (input, options) => send.json("POST /api/coding/coding_ask", { body: input }, options),
     codingReadSession: (input, options) => send.json("POST /api/coding/coding_read_session", { body: input }, options),
     codingListSessions: (input, options) => send.json("POST /api/coding/coding_list_sessions", { body: input }, options),
