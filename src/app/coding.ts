@@ -19,17 +19,21 @@ import {
   createCompletions,
   createDirs,
   createFileFinder,
+  createEdit,
   createFindTurns,
   createIdleRetirement,
   createInterrupt,
   createKeep,
+  createLabels,
   createList,
   createLiveSessions,
   createLocator,
+  createNoteStore,
   createPromptQueue,
   createRead,
   createRescues,
   createSearch,
+  createSee,
   createSessionEvents,
   createSessionPages,
   createSessionStore,
@@ -74,6 +78,7 @@ import type {
 } from "../wire/coding.ts";
 import type { Completions, CompletionsQuery } from "../wire/completion.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
+import type { EditSessionInput, EditSessionOutput, LabelList, Seen } from "../wire/session-notes.ts";
 import {
   countWorktrees,
   createBranches,
@@ -96,6 +101,11 @@ export interface Coding {
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
   keep(input: KeepInput, caller: Caller): Promise<KeepOutput>;
+  edit(input: EditSessionInput, caller: Caller): Promise<EditSessionOutput>;
+  /** The caller's account has seen the session. */
+  see(sessionId: string, caller: Caller): Promise<Seen>;
+  /** Labels of the sessions that the caller can see. */
+  labels(caller: Caller): Promise<LabelList>;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
   /** The live terminal of a session, until the viewer leaves. Failures close the link. */
@@ -223,12 +233,24 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     clock,
     log,
   });
-  const pages = createSessionPages({ ...deps, catalog, store, queue, live, worktrees, templates, environmentOf });
+  const notes = createNoteStore(db);
+  const pages = createSessionPages({
+    ...deps,
+    catalog,
+    store,
+    queue,
+    live,
+    worktrees,
+    notes,
+    templates,
+    environmentOf,
+  });
   const visibleDirs = createVisibleDirs({ ...deps, worktrees });
   const locator = createLocator({
     ...deps,
     ...folderRule,
     worktrees,
+    notes,
     catalog,
     store,
     queue,
@@ -277,11 +299,14 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     interrupt: createInterrupt({ ...deps, locator }),
     answerPermission: createAnswer({ locator }),
     keep: createKeep({ locator, store }),
+    edit: createEdit({ ...deps, locator, notes }),
+    see: createSee({ locator, notes }),
+    labels: createLabels({ catalog, visibleDirs }),
     spawn,
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
     rescues: createRescues({ ...deps, locator, worktrees }),
-    recordings: createRecordings({ ...deps, locator, store, queue, catalog }),
+    recordings: createRecordings({ ...deps, locator, store, queue, catalog, notes }),
     changes,
     findTurns: createFindTurns({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),

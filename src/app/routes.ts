@@ -30,6 +30,7 @@ import {
   readyRoutes,
   recordingRoutes,
   rescueRoutes,
+  sessionNoteRoutes,
   sharingRoutes,
   signInRoutes,
   terminalSocket,
@@ -99,6 +100,11 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
         const session = await coding.read({ sessionId, last: 1, blocks: false }, principal, signal);
         return [session.sessionId, ...session.sessionAliases];
       },
+    }),
+    sessionNoteRoutes({
+      edit: (input, principal) => coding.edit(input, principal),
+      see: (sessionId, principal) => coding.see(sessionId, principal),
+      labels: (principal) => coding.labels(principal),
     }),
     rescueRoutes({ rescues: coding.rescues }),
     recordingRoutes({ recordings: coding.recordings, log }),

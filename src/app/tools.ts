@@ -17,6 +17,7 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { listInputSchema, listOutputSchema, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
+import { editSessionInputSchema, editSessionOutputSchema } from "../wire/session-notes.ts";
 import type { Tool, ToolEffects } from "../wire/tool.ts";
 import type { Coding } from "./coding.ts";
 
@@ -152,6 +153,19 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
       effects: { ...reads, readOnly: false },
       quotesTranscripts: true,
       run: (input, caller) => coding.keep(input, caller),
+    }),
+    tool({
+      name: "coding_edit_session",
+      title: "Edit a session's title, pin, archive or labels",
+      description:
+        "Renames, pins, archives or labels a session, for everyone who can see it. Only the given fields change. An archived session is " +
+        "left out of lists unless `archived` is set, and appears again while its agent needs an answer. The agent and its transcript do not change.",
+      input: editSessionInputSchema,
+      output: editSessionOutputSchema,
+      scope: "coding:write",
+      effects: { ...reads, readOnly: false },
+      quotesTranscripts: true,
+      run: (input, caller) => coding.edit(input, caller),
     }),
     tool({
       name: "coding_list_agents",

@@ -50,6 +50,7 @@ test("100,000 transcripts are indexed, found again after a restart, and listed",
       alive: { running: [], starting: [] },
       partial: false,
       idPrefix: null,
+      noted: { archived: false, needing: [], pinned: null, label: null },
     };
     const reader = await catalog.database();
     const startedAt = performance.now();

@@ -1,12 +1,19 @@
-import { type RawBuilder, type SqlBool, sql } from "kysely";
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
+import { isNoted, type NotedFilter } from "./noted-filter.ts";
 import type { HeadText } from "./query-search.ts";
+import { isWithoutTranscript, isWithTranscript, type SessionFilter } from "./session-rows.ts";
 
 /** Which found sessions the caller wants and can see. */
 export interface FoundFilter {
   readonly agents: readonly string[];
   /** Null for any directory. */
   readonly dirs: ReadonlySet<string> | null;
+  readonly noted: NotedFilter;
+  /** Only sessions with one of these statuses; null for any. */
+  readonly status: SessionFilter["status"];
+  readonly alive: SessionFilter["alive"];
+  readonly partial: boolean;
 }
 
 type Reader = Pick<CatalogDatabase, "db" | "dialect">;
@@ -18,8 +25,9 @@ const maxRecorded = 5_000;
 export async function wantedAmong(
   reader: Reader,
   transcriptIds: readonly number[],
-  { agents, dirs }: FoundFilter,
+  filter: FoundFilter,
 ): Promise<ReadonlyMap<number, number>> {
+  const { agents, dirs } = filter;
   if (transcriptIds.length === 0) return new Map();
   // The record takes precedence: an agent can work elsewhere than where it was started.
   const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
@@ -29,7 +37,8 @@ export async function wantedAmong(
   const { rows } = await sql<{ ids: unknown; times: unknown }>`
     select ${lists}(t.transcript_id) as ids, ${lists}(t.updated_at) as times from ${from}
     where t.listed = 1 and t.agent in (${sql.join(agents)}) and ${isAmong(reader, transcriptIds)}
-    and ${dirs === null ? sql`1 = 1` : isDirAmong(reader, dir, [...dirs])}`.execute(reader.db);
+    and ${dirs === null ? sql`1 = 1` : isDirAmong(reader, dir, [...dirs])}
+    and ${isWithTranscript(reader, filter)} and ${and(isNoted(reader, "t", filter.noted))}`.execute(reader.db);
   const [row] = rows;
   const times = numbersIn(row?.times);
   return new Map(numbersIn(row?.ids).map((id, at) => [id, times[at] ?? 0]));
@@ -57,7 +66,7 @@ export async function sessionsOf(
   );
 }
 
-/** A session whose title is only on record. */
+/** A session whose title is in the store. */
 export interface RecordedTitle {
   readonly sessionId: string;
   readonly agent: string;
@@ -67,36 +76,59 @@ export interface RecordedTitle {
 }
 
 /** Sessions without a transcript, or with one without a title, whose title is on record. */
-export async function recordedTitles({ db }: Reader, filter: FoundFilter): Promise<readonly RecordedTitle[]> {
-  const rows = await db
-    .selectFrom("sessions as s")
-    .leftJoin("transcripts as t", (join) =>
-      join.onRef("t.session_id", "=", "s.session_id").onRef("t.agent", "=", "s.agent").on("t.listed", "=", 1),
-    )
-    .select([
-      "s.session_id",
-      "s.agent",
-      "s.dir",
-      "s.title",
-      "s.updated_at",
-      "t.transcript_id",
-      "t.updated_at as written_at",
-    ])
-    .where("s.title", "is not", null)
-    .where("t.title", "is", null)
-    .where("s.agent", "in", [...filter.agents])
-    .orderBy("s.updated_at", "desc")
-    .limit(maxRecorded)
-    .execute();
+export async function recordedTitles(reader: Reader, filter: FoundFilter): Promise<readonly RecordedTitle[]> {
+  const { rows } = await sql<TitleRow>`
+    select s.session_id, s.agent, s.dir, s.title, t.transcript_id, coalesce(t.updated_at, s.updated_at) as updated_at
+    from sessions s left join transcripts t on t.session_id = s.session_id and t.agent = s.agent and t.listed = 1
+    where s.title is not null and t.title is null and s.agent in (${sql.join(filter.agents)})
+    and ${hasStatus(reader, filter)} and ${and(isNoted(reader, "s", filter.noted))}
+    order by s.updated_at desc limit ${sql.lit(maxRecorded)}`.execute(reader.db);
+  return titlesIn(rows, filter);
+}
+
+/** Sessions that a person gave a title. */
+export async function notedTitles(reader: Reader, filter: FoundFilter): Promise<readonly RecordedTitle[]> {
+  const { rows } = await sql<TitleRow>`
+    select n.session_id, n.agent, coalesce(s.dir, t.dir) as dir, n.title, t.transcript_id,
+      coalesce(t.updated_at, s.updated_at) as updated_at
+    from session_notes n left join sessions s on s.session_id = n.session_id and s.agent = n.agent
+    left join transcripts t on t.session_id = n.session_id and t.agent = n.agent and t.listed = 1
+    where n.title is not null and n.agent in (${sql.join(filter.agents)})
+    and (t.transcript_id is not null or s.session_id is not null)
+    and ${hasStatus(reader, filter)} and ${and(isNoted(reader, "n", filter.noted))}
+    order by n.updated_at desc limit ${sql.lit(maxRecorded)}`.execute(reader.db);
+  return titlesIn(rows, filter);
+}
+
+interface TitleRow {
+  readonly session_id: string;
+  readonly agent: string;
+  readonly dir: string | null;
+  readonly title: string;
+  readonly transcript_id: number | null;
+  readonly updated_at: number;
+}
+
+function titlesIn(rows: readonly TitleRow[], filter: FoundFilter): readonly RecordedTitle[] {
   return rows
-    .filter((row) => isWanted(row.dir, filter))
+    .filter(({ dir }) => isWanted(dir, filter))
     .map((row) => ({
       sessionId: row.session_id,
       agent: row.agent,
       transcriptId: row.transcript_id,
-      updatedAt: row.written_at ?? row.updated_at,
-      title: row.title ?? "",
+      updatedAt: row.updated_at,
+      title: row.title,
     }));
+}
+
+/** Whether a session `s`, which may have a transcript `t`, has the wanted status. */
+function hasStatus(reader: Reader, filter: FoundFilter): RawBuilder<SqlBool> {
+  const [withTranscript, without] = [isWithTranscript(reader, filter), isWithoutTranscript(reader, filter)];
+  return sql<SqlBool>`case when t.transcript_id is not null then (${withTranscript}) else (${without}) end`;
+}
+
+function and(conditions: readonly Expression<SqlBool>[]): RawBuilder<SqlBool> {
+  return conditions.length === 0 ? sql<SqlBool>`1 = 1` : sql<SqlBool>`${sql.join(conditions, sql` and `)}`;
 }
 
 function isWanted(dir: string | null, { dirs }: FoundFilter): boolean {

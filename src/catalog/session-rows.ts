@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
 import type { TranscriptRow } from "./catalog-tables.ts";
+import { isIdAmong, isNoted, type NotedFilter } from "./noted-filter.ts";
 
 /** A session with a transcript, a record in the store, or both. */
 export interface SessionRow {
@@ -27,6 +28,7 @@ export interface SessionFilter {
   readonly status: "initializing" | "running" | "completed" | "failed" | null;
   /** The start of a session's ID, current or earlier; null for any. */
   readonly idPrefix: string | null;
+  readonly noted: NotedFilter;
   readonly alive: AliveSessions;
   /** Whether indexing is incomplete: a session that names a transcript has not failed. */
   readonly partial: boolean;
@@ -109,7 +111,7 @@ function catalogued(
   filter: SessionFilter,
   { moved, byTime }: { readonly moved: readonly MovedSession[]; readonly byTime: boolean },
 ) {
-  const { dirs, since, status, idPrefix, agents, anyAgent } = filter;
+  const { dirs, since, idPrefix, agents, anyAgent } = filter;
   let query = reader.db
     .selectFrom("transcripts as t")
     .select(["t.session_id", "t.agent", "t.updated_at", sql<number | null>`t.transcript_id`.as("transcript_id")])
@@ -118,7 +120,7 @@ function catalogued(
   if (dirs !== null) {
     // An expression prevents use of the index, so that the newest are scanned until the page is full.
     const dir = byTime ? sql<string>`(t.dir || '')` : sql<string>`t.dir`;
-    const here = isAmong(reader, dir, dirs);
+    const here = isIdAmong(reader, dir, dirs);
     const allowed = new Set(dirs);
     const ids = (some: readonly MovedSession[]) => sql.join([-1, ...some.map(({ transcriptId }) => transcriptId)]);
     const come = moved.filter((session) => allowed.has(session.dir));
@@ -130,17 +132,37 @@ function catalogued(
   }
   if (since !== null) query = query.where("t.updated_at", ">=", since);
   if (idPrefix !== null) query = query.where(hasIdLike(sql<string>`t.session_id`, idPrefix));
-  const alive = [...filter.alive.running, ...filter.alive.starting];
-  const isAlive = isAmong(reader, sql<string>`t.session_id`, alive);
-  if (status === "running") query = query.where(isAlive);
-  if (status === "completed" && alive.length > 0) query = query.where(sql<SqlBool>`not ${isAlive}`);
-  if (status === "initializing" || status === "failed") query = query.where(sql<SqlBool>`1 = 0`);
-  return query;
+  for (const condition of isNoted(reader, "t", filter.noted)) query = query.where(condition);
+  return query.where(isWithTranscript(reader, filter));
+}
+
+type StatusFilter = Pick<SessionFilter, "status" | "alive" | "partial">;
+
+/** Whether a session with the transcript `t` has the wanted status. */
+export function isWithTranscript(reader: Pick<CatalogReader, "dialect">, { status, alive }: StatusFilter) {
+  const all = [...alive.running, ...alive.starting];
+  const isAlive = isIdAmong(reader, sql<string>`t.session_id`, all);
+  if (status === "running") return isAlive;
+  if (status === "completed" && all.length > 0) return sql<SqlBool>`not ${isAlive}`;
+  return status === null || status === "completed" ? sql<SqlBool>`1 = 1` : sql<SqlBool>`1 = 0`;
+}
+
+/** Whether a session `s` without a transcript has the wanted status. */
+export function isWithoutTranscript(reader: Pick<CatalogReader, "dialect">, { status, alive, partial }: StatusFilter) {
+  const id = sql<string>`s.session_id`;
+  const isAlive = isIdAmong(reader, id, [...alive.running, ...alive.starting]);
+  if (status === "running") return isIdAmong(reader, id, alive.running);
+  if (status === "initializing") return isIdAmong(reader, id, alive.starting);
+  if (status === "failed")
+    return partial ? sql<SqlBool>`not ${isAlive} and s.transcript_path is null` : sql<SqlBool>`not ${isAlive}`;
+  if (status === "completed")
+    return partial ? sql<SqlBool>`not ${isAlive} and s.transcript_path is not null` : sql<SqlBool>`1 = 0`;
+  return sql<SqlBool>`1 = 1`;
 }
 
 /** Sessions without a transcript. */
 function recorded(reader: CatalogReader, filter: SessionFilter) {
-  const { dirs, since, status, idPrefix, agents, alive, partial } = filter;
+  const { dirs, since, idPrefix, agents } = filter;
   const id = sql<string>`s.session_id`;
   let query = reader.db
     .selectFrom("sessions as s")
@@ -150,20 +172,11 @@ function recorded(reader: CatalogReader, filter: SessionFilter) {
       sql<SqlBool>`not exists (select 1 from transcripts t
         where t.session_id = s.session_id and t.agent = s.agent and t.listed = 1)`,
     );
-  if (dirs !== null) query = query.where(isAmong(reader, sql<string>`s.dir`, dirs));
+  if (dirs !== null) query = query.where(isIdAmong(reader, sql<string>`s.dir`, dirs));
   if (since !== null) query = query.where("s.updated_at", ">=", since);
   if (idPrefix !== null) query = query.where(hasIdLike(id, idPrefix));
-  const isAlive = isAmong(reader, id, [...alive.running, ...alive.starting]);
-  if (status === "running") query = query.where(isAmong(reader, id, alive.running));
-  if (status === "initializing") query = query.where(isAmong(reader, id, alive.starting));
-  if (status === "failed") {
-    query = query.where(sql<SqlBool>`not ${isAlive}`);
-    if (partial) query = query.where("s.transcript_path", "is", null);
-  }
-  if (status === "completed") {
-    query = query.where(partial ? sql<SqlBool>`not ${isAlive} and s.transcript_path is not null` : sql<SqlBool>`1 = 0`);
-  }
-  return query;
+  for (const condition of isNoted(reader, "s", filter.noted)) query = query.where(condition);
+  return query.where(isWithoutTranscript(reader, filter));
 }
 
 /** Compares characters, because a range of text depends on the collation of the database. */
@@ -174,10 +187,17 @@ function hasIdLike(id: Expression<string>, prefix: string): Expression<SqlBool> 
   return sql<SqlBool>`(${begins(id)} or ${id} in (${earlier}))`;
 }
 
-/** Takes one parameter for any number of values. */
-function isAmong({ dialect }: CatalogReader, value: Expression<string>, list: readonly string[]): Expression<SqlBool> {
-  if (dialect === "postgres") return sql<SqlBool>`(${value} = any(${[...list]}::text[]))`;
-  return sql<SqlBool>`(${value} in (select value from json_each(${JSON.stringify(list)})))`;
+/** How many sessions of each directory have each label. */
+export async function labelRows({
+  db,
+}: CatalogReader): Promise<readonly { readonly label: string; readonly dir: string; readonly sessions: number }[]> {
+  const { rows } = await sql<{ label: string; dir: string; sessions: number }>`
+    select label, dir, count(*) as sessions from (
+      select l.label, coalesce(s.dir, t.dir) as dir from session_labels l
+        left join sessions s on s.session_id = l.session_id and s.agent = l.agent
+        left join transcripts t on t.session_id = l.session_id and t.agent = l.agent and t.listed = 1
+    ) as labelled where dir is not null group by label, dir order by label`.execute(db);
+  return rows;
 }
 
 export interface DirRow {

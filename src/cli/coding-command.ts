@@ -14,6 +14,7 @@ import { connect } from "./context.ts";
 import { addExportCommand, addShareCommand } from "./export-command.ts";
 import { isUnderWay } from "./follow-turn.ts";
 import { addListCommand, addSearchCommand } from "./list-command.ts";
+import { addNoteCommands } from "./notes-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -40,6 +41,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addSearchCommand(group, context);
   addExportCommand(group, context);
   addShareCommand(group, context);
+  addNoteCommands(group, context);
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
   addCloseCommands(group, context);

@@ -76,5 +76,7 @@ function summaryOf(event: SessionEvent): string {
       return `exited, code ${event.exitCode ?? "unknown"}${event.signal === null ? "" : `, ${event.signal}`}`;
     case "session.closed":
       return "closed";
+    case "session.edited":
+      return `edited${event.pinned ? ", pinned" : ""}${event.archived ? ", archived" : ""}`;
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { PosternError } from "../core/errors.ts";
 import {
   type ListInput,
   type ListOutput,
@@ -15,7 +16,15 @@ import { ageText, cutEnd, cutStart, plainLine, printableJson, table, widthOf } f
 import type { CliContext } from "./ports.ts";
 import { endWords } from "./turn-text.ts";
 
-interface ListOptions extends CommonOptions {
+/** Filters by what people noted. */
+interface NotedOptions {
+  readonly archived?: true;
+  readonly pinned?: true;
+  readonly label?: string;
+}
+
+interface ListOptions extends CommonOptions, NotedOptions {
+  readonly all?: true;
   readonly agent?: string;
   readonly since?: string;
   readonly dir?: string;
@@ -46,13 +55,23 @@ export function addListCommand(group: Command, context: CliContext): void {
     )
     .option("--dir <path>", "only sessions in this folder or below")
     .option("--status <status>", "initializing, running, completed or failed", oneOf(listInputSchema.shape.status))
+    .option("--label <label>", "only sessions with this label")
+    .option("--pinned", "only pinned sessions")
+    .option("--archived", "only archived sessions")
+    .option("--all", "archived sessions too")
     .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
     .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
     .action((options: ListOptions) => list(options, context));
 }
 
-async function list({ json, dir, ...filters }: ListOptions, context: CliContext): Promise<void> {
-  const input: ListInput = { ...filters, ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }) };
+async function list({ json, dir, all, ...filters }: ListOptions, context: CliContext): Promise<void> {
+  if (all && filters.archived) throw new PosternError("usage", "Give either --all or --archived.");
+  const archived = all ? ({ archived: "any" } as const) : {};
+  const input: ListInput = {
+    ...filters,
+    ...archived,
+    ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }),
+  };
   const output = await (await connect(context)).codingListSessions(input, { output: listOutputSchema });
   if (json) return context.stdout(`${printableJson(output)}\n`);
   if (output.sessions.length > 0) context.stdout(`${sessionTable(output.sessions, context)}\n`);
@@ -64,7 +83,7 @@ function sessionTable(sessions: readonly Session[], { clock, columns }: Pick<Cli
     age: ageText(clock.now() - Date.parse(session.updatedAt)),
     agent: session.agent,
     state: state(session),
-    title: cutEnd(plainLine(session.title ?? "-"), titleColumns),
+    title: cutEnd(plainLine(titleText(session)), titleColumns),
     dir: plainLine(session.dir),
     id: session.sessionId,
   }));
@@ -106,6 +125,10 @@ function widthsWithin(
   return { title: room - shownDir, dir: shownDir };
 }
 
+function titleText({ title, pinned, labels }: Session): string {
+  return [...(pinned ? ["*"] : []), title ?? "-", ...labels.map((label) => `[${label}]`)].join(" ");
+}
+
 function state(session: Session): string {
   const { activity, owner } = session;
   const words = activity?.replaceAll("_", " ") ?? endWords(session);
@@ -120,7 +143,8 @@ function footer({ sessions, total, offset, hasMore, indexing }: ListOutput): str
   return `${shown}${more}${partial}`;
 }
 
-interface SearchOptions extends CommonOptions {
+interface SearchOptions extends CommonOptions, NotedOptions {
+  readonly status?: NonNullable<SearchInput["status"]>;
   readonly in?: NonNullable<SearchInput["in"]>;
   readonly agent?: string;
   readonly dir?: string;
@@ -147,6 +171,10 @@ export function addSearchCommand(group: Command, context: CliContext): void {
     )
     .option("--agent <name>", "only sessions of this agent")
     .option("--dir <path>", "only sessions in this folder or below")
+    .option("--status <status>", "initializing, running, completed or failed", oneOf(searchInputSchema.shape.status))
+    .option("--label <label>", "only sessions with this label")
+    .option("--pinned", "only pinned sessions")
+    .option("--archived", "only archived sessions (default: these too)")
     .option("--limit <count>", "at most so many (default: 10)", wholeNumber(1, 200))
     .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
     .action((query: readonly string[], options: SearchOptions) => search(query.join(" "), { options, context }));

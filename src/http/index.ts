@@ -21,6 +21,7 @@ export { pushRoutes } from "./push-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";
+export { sessionNoteRoutes } from "./session-note-routes.ts";
 export { sharingRoutes } from "./sharing-routes.ts";
 export { signInRoutes } from "./sign-in-routes.ts";
 export { terminalSocket, ticketRoutes } from "./terminal-socket.ts";

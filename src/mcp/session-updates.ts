@@ -11,6 +11,7 @@ const changing: ReadonlySet<EventKind> = new Set([
   "session.permission_asked",
   "session.exited",
   "session.closed",
+  "session.edited",
 ]);
 const retryMs = 5_000;
 

@@ -1,11 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve } from "node:path";
 import type { Catalog } from "../catalog/index.ts";
-import { type DirRow, dirRows } from "../catalog/index.ts";
+import { type DirRow, dirRows, labelRows } from "../catalog/index.ts";
 import { isoTime } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { SessionDirs } from "../wire/changes.ts";
+import type { LabelList } from "../wire/session-notes.ts";
 import type { Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 export interface DirsDeps {
@@ -38,6 +39,26 @@ export function createDirs({ catalog, visibleDirs, worktrees }: DirsDeps): (call
     const all = [...byDir.values()].toSorted((a, b) => b.lastUsedAt - a.lastUsedAt || (a.dir < b.dir ? -1 : 1));
     const dirs = all.slice(0, maxDirs).map((row) => ({ ...row, lastUsedAt: isoTime(row.lastUsedAt) }));
     return { dirs, truncated: all.length > maxDirs };
+  };
+}
+
+/** More than anyone can choose from. */
+const maxListedLabels = 500;
+
+/** `GET /api/coding/labels`: the labels of sessions that the caller may see. */
+export function createLabels({
+  catalog,
+  visibleDirs,
+}: Pick<DirsDeps, "catalog" | "visibleDirs">): (caller: Caller) => Promise<LabelList> {
+  return async (caller) => {
+    const rows = await labelRows(await catalog.database());
+    const visible = await visibleDirs.among([...new Set(rows.map(({ dir }) => dir))], caller);
+    const counts = new Map<string, number>();
+    for (const { label, dir, sessions } of rows) {
+      if (visible.has(dir)) counts.set(label, (counts.get(label) ?? 0) + sessions);
+    }
+    const labels = [...counts].map(([label, sessions]) => ({ label, sessions }));
+    return { labels: labels.slice(0, maxListedLabels), truncated: labels.length > maxListedLabels };
   };
 }
 

@@ -1,9 +1,10 @@
 import type { AgentTemplate } from "../agents/index.ts";
-import type { Catalog } from "../catalog/index.ts";
+import type { Catalog, NotedFilter } from "../catalog/index.ts";
 import { findSessions, sessionDirs } from "../catalog/index.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { ListInput, ListOutput } from "../wire/session-lists.ts";
 import { firstPageMs, type VisibleDirs } from "./dirs.ts";
+import { labelFrom } from "./edit.ts";
 import { sessionError } from "./errors.ts";
 import type { AliveNow, SessionPages } from "./session-pages.ts";
 
@@ -27,12 +28,13 @@ export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Ca
         since: input.since === undefined ? null : Date.parse(input.since),
         status: input.status ?? null,
         idPrefix: input.idPrefix ?? null,
+        noted: notedFilter(input, alive, input.idPrefix === undefined ? false : "any"),
         alive,
         partial: indexing !== null,
       },
       { limit, offset },
     );
-    const sessions = await deps.pages.summaries(rows, alive);
+    const sessions = await deps.pages.summaries(rows, alive, caller.accountId);
     return { sessions: [...sessions], total, limit, offset, hasMore: offset + rows.length < total, indexing };
   };
 }
@@ -52,6 +54,20 @@ export interface CatalogView {
   readonly dirs: ReadonlySet<string> | null;
   readonly alive: AliveNow;
   readonly indexing: ReturnType<Catalog["indexing"]>;
+}
+
+/** @param archived for an input without it */
+export function notedFilter(
+  input: Pick<ListInput, "archived" | "pinned" | "label">,
+  { needing }: Pick<AliveNow, "needing">,
+  archived: boolean | "any",
+): NotedFilter {
+  return {
+    archived: input.archived ?? archived,
+    needing,
+    pinned: input.pinned ?? null,
+    label: input.label === undefined ? null : labelFrom(input.label),
+  };
 }
 
 const root = "/";

@@ -11,6 +11,7 @@ import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
+import { type NoteStore, noteKey } from "./session-notes.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { recordOnDisk, summarize } from "./summary.ts";
 
@@ -22,6 +23,8 @@ export interface LocatedSession {
   readonly template: AgentTemplate;
   readonly env: Environment;
   readonly live: LiveSession | null;
+  /** The caller's account. */
+  readonly accountId: string;
 }
 
 /** Finds sessions by any id they ever had. */
@@ -53,13 +56,17 @@ export interface LocatorDeps {
   readonly isVisibleDir: FolderRule["isVisibleDir"];
   readonly catalog: Pick<Catalog, "find">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
+  readonly notes: Pick<NoteStore, "of">;
 }
+
+/** A session before it is known who may see it. */
+type FoundSession = Omit<LocatedSession, "accountId">;
 
 /** A locator over store, live sessions and the agents' transcripts. */
 export function createLocator(deps: LocatorDeps): SessionLocator {
   const lock = createKeyedLock();
 
-  async function fromStore(record: SessionRecord): Promise<LocatedSession | null> {
+  async function fromStore(record: SessionRecord): Promise<FoundSession | null> {
     const template = deps.templates.find((candidate) => candidate.name === record.agent);
     if (template === undefined) return null; // its agent is no longer configured
     const env = deps.environmentOf(template);
@@ -77,7 +84,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     return template.findTranscript(sessionId, env);
   }
 
-  async function fromDisk(sessionId: string): Promise<LocatedSession | null> {
+  async function fromDisk(sessionId: string): Promise<FoundSession | null> {
     for (const template of deps.templates) {
       const env = deps.environmentOf(template);
       const path = await pathOf(sessionId, { template, env });
@@ -89,7 +96,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     return null;
   }
 
-  async function find(idOrAlias: string): Promise<LocatedSession | null> {
+  async function find(idOrAlias: string): Promise<FoundSession | null> {
     const live = await deps.live.findAlive(idOrAlias);
     const template = deps.templates.find(({ name }) => name === live?.record.agent);
     if (live !== null && template !== undefined) {
@@ -107,7 +114,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
         `Session ${idOrAlias} does not exist or is not in a folder that you can access.`,
       );
     }
-    return session;
+    return { ...session, accountId: caller.accountId };
   }
 
   async function withSession<T>(
@@ -155,7 +162,10 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     externalHolder,
     async summaryOf(session) {
       const { record } = session.live ?? session;
+      const notes = (await deps.notes.of([record], session.accountId)).get(noteKey(record));
+      if (notes === undefined) throw new Error("The store returned no notes."); // it returns some for each session
       return summarize({
+        notes,
         record,
         live: session.live,
         transcript: await transcriptOf(session),

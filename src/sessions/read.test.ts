@@ -52,7 +52,14 @@ interface Wait {
 async function news(input: Partial<ReadInput> = {}, wait: Wait = {}): Promise<boolean> {
   const { signal = AbortSignal.timeout(10_000), clock = withoutPolls, meanwhile } = wait;
   const record = sessionRecord({ sessionId, agent: "claude-code", transcriptPath: path });
-  const session: LocatedSession = { record, stored: true, template: claudeCode, env: {}, live: null };
+  const session: LocatedSession = {
+    record,
+    stored: true,
+    template: claudeCode,
+    env: {},
+    live: null,
+    accountId: "owner",
+  };
   const transcriptOf = () => transcripts.summary(path, "claude");
   let looks = 0;
   const locator = {

@@ -71,7 +71,7 @@ async function openSearch(openStore: OpenTestStore, sessions: Readonly<Record<st
       indexing: () => null,
     },
     pages: {
-      alive: async () => ({ live: new Map(), external: new Map(), running: [], starting: [] }),
+      alive: async () => ({ live: new Map(), external: new Map(), running: [], starting: [], needing: [] }),
       summaries: async (rows) => rows.map(({ sessionId, agent }) => sessionSummary({ sessionId, agent })),
     },
     visibleDirs: createVisibleDirs({
@@ -248,5 +248,43 @@ describeOnBothStores("a search", (openStore) => {
     expect(await run({ query: `"${words.join(" ")}"` }), "one phrase").toMatchObject({ total: 0 });
     const error = await run({ query: words.join(" ") }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "invalid_request", message: expect.stringContaining("the maximum is 32") });
+  });
+
+  test("finds what people noted: by the given title first, with their filters before anything is counted", async () => {
+    const { store, run, ids } = await openSearch(openStore, {
+      plain: { title: "Fix cache", turns: ["x"], updatedAt: 9 },
+      renamed: { title: "Other", turns: ["cache"], updatedAt: 1 },
+      archived: { title: "Old cache", turns: ["x"], updatedAt: 5 },
+    });
+    const note = { agent: "claude-code", title: null, pinned_at: null, archived_at: null, updated_at: 1 };
+    await store.db
+      .insertInto("session_notes")
+      .values([
+        { ...note, session_id: "renamed", title: "The best cache", pinned_at: 1 },
+        { ...note, session_id: "archived", archived_at: 1 },
+        { ...note, session_id: "gone", title: "A cache that is gone" },
+      ])
+      .execute();
+    await store.db
+      .insertInto("session_labels")
+      .values({ agent: "claude-code", session_id: "plain", label: "red" })
+      .execute();
+    expect(await ids({ query: "cache" })).toEqual(["plain", "archived", "renamed"]);
+    expect((await run({ query: "best" })).sessions).toMatchObject([
+      { sessionId: "renamed", match: { field: "title", snippet: "The best cache" } },
+    ]);
+    for (const [filters, found] of [
+      [{ archived: false }, ["plain", "renamed"]],
+      [{ archived: true }, ["archived"]],
+      [{ pinned: true }, ["renamed"]],
+      [{ label: "Red" }, ["plain"]],
+      [{ label: "red", pinned: true }, []],
+      [{ status: "completed" }, ["plain", "archived", "renamed"]],
+      [{ status: "running" }, []],
+    ] as const) {
+      const page = await run({ query: "cache", ...filters, limit: 1 });
+      expect(page, JSON.stringify(filters)).toMatchObject({ total: found.length, hasMore: found.length > 1 });
+      expect(await ids({ query: "cache", ...filters }), JSON.stringify(filters)).toEqual(found);
+    }
   });
 });

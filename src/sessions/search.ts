@@ -6,6 +6,7 @@ import {
   type HeadText,
   type Hit,
   matchesOf,
+  notedTitles,
   parseQuery,
   type QueryTerm,
   type RecordedTitle,
@@ -16,7 +17,7 @@ import {
 import type { Caller } from "../wire/caller.ts";
 import type { SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import { sessionError } from "./errors.ts";
-import { type CatalogView, type CatalogViewDeps, viewCatalog } from "./list.ts";
+import { type CatalogView, type CatalogViewDeps, notedFilter, viewCatalog } from "./list.ts";
 
 const defaultLimit = 10;
 /** The store is asked for each of them, and what is found is looked through for all. */
@@ -41,12 +42,20 @@ export function createSearch(deps: CatalogViewDeps): (input: SearchInput, caller
   return async (input, caller) => {
     const terms = termsOf(input.query);
     const { reader, agents, dirs, alive, indexing } = await viewCatalog(deps, input, caller);
-    const found = await find(reader, { terms, where: input.in ?? "title", filter: { agents, dirs } });
+    const filter = {
+      agents,
+      dirs,
+      noted: notedFilter(input, alive, "any"),
+      status: input.status ?? null,
+      alive,
+      partial: indexing !== null,
+    };
+    const found = await find(reader, { terms, where: input.in ?? "title", filter });
     const { limit = defaultLimit, offset = 0 } = input;
     const page = await shown(reader, found.toSorted(byFit).slice(offset, offset + limit));
     const matches = await matchesOf(createTextStore(reader.db, reader.dialect), page, terms);
     const matchOf = new Map(page.map(({ agent, sessionId }, at) => [`${agent} ${sessionId}`, matches[at]]));
-    const summaries = await deps.pages.summaries(page, alive);
+    const summaries = await deps.pages.summaries(page, alive, caller.accountId);
     const sessions = summaries.flatMap((summary) => {
       const match = matchOf.get(`${summary.agent} ${summary.sessionId}`);
       return match === undefined ? [] : [{ ...summary, match }];
@@ -83,17 +92,23 @@ async function find(
   const hits = await findTranscripts(createTextStore(reader.db, reader.dialect), { terms, where });
   const ids = hits.map(({ transcriptId }) => transcriptId);
   const wanted = await wantedAmong(reader, ids, filter);
+  const noted = await notedTitles(reader, filter);
+  const renamed = noted.filter(({ title }) => holdsAll(title, terms));
+  const isRenamed = new Set(renamed.map(({ agent, sessionId }) => `${agent} ${sessionId}`));
+  const inNewTitle = new Set(renamed.map(({ transcriptId }) => transcriptId));
   const found = hits.flatMap((hit): readonly Found[] => {
     const updatedAt = wanted.get(hit.transcriptId);
-    return updatedAt === undefined ? [] : [{ ...hit, updatedAt, recorded: null }];
+    return updatedAt === undefined || inNewTitle.has(hit.transcriptId) ? [] : [{ ...hit, updatedAt, recorded: null }];
   });
   const recorded = (await recordedTitles(reader, filter))
     .filter(({ transcriptId, title }) => !wanted.has(transcriptId ?? -1) && holdsAll(title, terms))
-    .map((one): Found => {
-      const { transcriptId, updatedAt } = one;
-      return { transcriptId, updatedAt, inTitle: true, score: 0, partId: null, recorded: one };
-    });
-  return [...found, ...recorded];
+    .filter(({ agent, sessionId }) => !isRenamed.has(`${agent} ${sessionId}`));
+  return [...found, ...[...recorded, ...renamed].map(byTitle)];
+}
+
+function byTitle(recorded: RecordedTitle): Found {
+  const { transcriptId, updatedAt } = recorded;
+  return { transcriptId, updatedAt, inTitle: true, score: 0, partId: null, recorded };
 }
 
 function holdsAll(text: string, terms: readonly QueryTerm[]): boolean {

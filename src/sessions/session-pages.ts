@@ -3,13 +3,15 @@ import type { Catalog, TranscriptRow } from "../catalog/index.ts";
 import { type AliveSessions, type SessionRow, transcriptRows } from "../catalog/index.ts";
 import { isoTime } from "../core/clock.ts";
 import { isAlive, startTimeOf } from "../platform/processes.ts";
-import type { SessionSummary } from "../wire/coding.ts";
+import type { Activity, SessionSummary } from "../wire/coding.ts";
 import { shownWorktree, type Worktrees } from "../worktrees/index.ts";
 import { isBooting } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
+import { type NoteStore, noteKey } from "./session-notes.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
+import { activityOf } from "./status.ts";
 import { recordOnDisk, type SessionFacts, summarize, type TranscriptFacts } from "./summary.ts";
 
 /** Summaries for many sessions at once, without opening a transcript: what the catalog, the store and live processes say. */
@@ -17,13 +19,15 @@ export interface SessionPages {
   /** The sessions that run now: read once for each call of a tool. */
   alive(): Promise<AliveNow>;
   /** In the order of `rows`. */
-  summaries(rows: readonly SessionRow[], alive: AliveNow): Promise<readonly SessionSummary[]>;
+  summaries(rows: readonly SessionRow[], alive: AliveNow, accountId: string): Promise<readonly SessionSummary[]>;
 }
 
 /** The processes of this moment, by session. */
 export interface AliveNow extends AliveSessions {
   readonly live: ReadonlyMap<string, LiveSession>;
   readonly external: ReadonlyMap<string, ExternalHolder>;
+  /** Those whose agent waits for a person. */
+  readonly needing: readonly string[];
 }
 export interface SessionPagesDeps {
   readonly catalog: Pick<Catalog, "database" | "indexing">;
@@ -31,13 +35,14 @@ export interface SessionPagesDeps {
   readonly queue: Pick<PromptQueue, "waitingIn">;
   readonly live: Pick<LiveSessions, "all">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
+  readonly notes: Pick<NoteStore, "of">;
   readonly templates: readonly AgentTemplate[];
   readonly environmentOf: (template: AgentTemplate) => Environment;
 }
 
 /** Pages over the catalog. */
 export function createSessionPages(deps: SessionPagesDeps): SessionPages {
-  const { catalog, store, queue, worktrees } = deps;
+  const { catalog, store, queue, worktrees, notes } = deps;
 
   return {
     async alive() {
@@ -58,19 +63,21 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
         external: new Map(others),
         running: [...all.filter(ready).map(({ record }) => record.sessionId), ...others.map(([id]) => id)],
         starting: all.filter((session) => !ready(session)).map(({ record }) => record.sessionId),
+        needing: all.filter((session) => isNeeding(activityOf(session))).map(({ record }) => record.sessionId),
       };
     },
 
-    async summaries(rows, alive) {
+    async summaries(rows, alive, accountId) {
       const ids = rows.map(({ sessionId }) => sessionId);
       const reader = await catalog.database();
-      const [records, waiting, transcripts] = await Promise.all([
+      const [records, waiting, transcripts, notesOf] = await Promise.all([
         store.findAll(ids),
         queue.waitingIn(ids),
         transcriptRows(
           reader,
           rows.flatMap(({ transcriptId }) => transcriptId ?? []),
         ),
+        notes.of(rows, accountId),
       ]);
       const recordOf = new Map(records.map((record) => [record.sessionId, record]));
       const transcriptOf = new Map(transcripts.map((row) => [row.transcript_id, row]));
@@ -80,8 +87,10 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
         const row = transcriptId === null ? undefined : transcriptOf.get(transcriptId);
         const live = alive.live.get(sessionId) ?? null;
         const record = live?.record ?? (stored?.agent === agent ? stored : undefined) ?? (row && recordFrom(row));
-        if (record === undefined) return null; // it was removed during the query
+        const noted = notesOf.get(noteKey({ agent, sessionId }));
+        if (record === undefined || noted === undefined) return null; // it was removed during the query
         return summarize({
+          notes: noted,
           record,
           live,
           transcript: row === undefined ? unread(record, partial) : transcriptFrom(row, live),
@@ -93,6 +102,10 @@ export function createSessionPages(deps: SessionPagesDeps): SessionPages {
       return (await Promise.all(summaries)).filter((summary) => summary !== null);
     },
   };
+}
+
+function isNeeding(activity: Activity): boolean {
+  return activity.startsWith("needs_");
 }
 
 function recordFrom(row: TranscriptRow): SessionRecord {

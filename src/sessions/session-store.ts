@@ -2,6 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Tables } from "../storage/schema.ts";
 import type { PermissionMode } from "../wire/coding.ts";
 import { permissionModeSchema } from "../wire/coding.ts";
+import { moveNotes } from "./session-notes.ts";
 import { beginRecording, endRecording } from "./session-recordings.ts";
 
 /** What the store keeps of a session. Ids that it had before stay valid as aliases permanently. */
@@ -190,6 +191,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
         ] as const) {
           await trx.updateTable(table).set({ session_id: newSessionId }).where("session_id", "=", sessionId).execute();
         }
+        await moveNotes(trx, sessionId, newSessionId);
         await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
         await trx.deleteFrom("sessions").where("session_id", "=", sessionId).execute();
       });

@@ -11,10 +11,13 @@ const record = sessionRecord({
   exitCode: 0,
 });
 
+const notes = { title: null, pinned: false, archived: false, labels: [], seenAt: 0 };
+
 function turnFailureAfter(lastTurn: TurnState | undefined): string | null {
   const facts = { title: "hi", updatedAt: null, turnCount: 1, model: null, branch: null, sizeBytes: 10 };
   const transcript = { ...facts, ...(lastTurn !== undefined && { lastTurn }) };
-  return summarize({ record, live: null, transcript, external: null, queuedPrompts: 0, worktree: null }).turnFailure;
+  return summarize({ record, live: null, transcript, external: null, queuedPrompts: 0, worktree: null, notes })
+    .turnFailure;
 }
 
 test("a turn that failed says why, cut where a server sent a whole page; one that ended, runs or is unknown says nothing", () => {

@@ -5,6 +5,7 @@ import type { PendingPermission, SessionSummary } from "../wire/coding.ts";
 import { isBooting, type OpenPermission } from "./activity.ts";
 import { dialogAsked } from "./dialog-desk.ts";
 import type { LiveSession } from "./live-session.ts";
+import type { SessionNotes } from "./session-notes.ts";
 import { notEnded, type SessionRecord } from "./session-store.ts";
 import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
 
@@ -24,6 +25,7 @@ export interface SessionFacts {
   readonly external: ExternalHolder | null;
   readonly queuedPrompts: number;
   readonly worktree: SessionSummary["worktree"];
+  readonly notes: SessionNotes;
 }
 
 /** The summary in every response. Pure, except for the live session's current state. */
@@ -34,6 +36,7 @@ export function summarize({
   external,
   queuedPrompts,
   worktree,
+  notes,
 }: SessionFacts): SessionSummary {
   const alive = live?.exit === null;
   const running = alive || external !== null;
@@ -42,7 +45,8 @@ export function summarize({
     ready: external !== null || (live !== null && !isBooting(live.state)),
     hasTranscript: transcript !== null,
   });
-  const title = transcript?.title ?? record.title;
+  const title = notes.title ?? transcript?.title ?? record.title;
+  const updatedAt = transcript?.updatedAt ?? isoTime(record.updatedAt);
   return {
     sessionId: record.sessionId,
     sessionAliases: [...record.aliases],
@@ -54,7 +58,7 @@ export function summarize({
     owner: alive ? "gateway" : external !== null ? "external" : null,
     pid: alive ? live.pid : (external?.pid ?? null),
     createdAt: isoTime(record.createdAt),
-    updatedAt: transcript?.updatedAt ?? isoTime(record.updatedAt),
+    updatedAt,
     turnCount: transcript?.turnCount ?? 0,
     queuedPrompts,
     draft: alive && live.outbox.draft,
@@ -75,6 +79,10 @@ export function summarize({
     warnings: alive ? [...live.warnings] : [],
     continuedBy: record.continuedBy,
     closedAt: record.closedAt === null ? null : isoTime(record.closedAt),
+    pinned: notes.pinned,
+    archived: notes.archived,
+    labels: [...notes.labels],
+    unread: Date.parse(updatedAt) > notes.seenAt,
     keepRunning: record.keepRunning,
     idleEndsAt: alive && live.idleEndsAt !== null ? isoTime(live.idleEndsAt) : null,
     endedAfterIdleMs: running ? null : record.endedAfterIdleMs,

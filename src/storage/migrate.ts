@@ -16,6 +16,7 @@ import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
 import { pushMigration } from "./migrations/0015-push.ts";
+import { sessionNotesMigration } from "./migrations/0017-session-notes.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
 import type { Tables } from "./schema.ts";
 
@@ -35,6 +36,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0012-worktree-names": worktreeNamesMigration,
   "0013-idle-agents": idleAgentsMigration,
   "0015-push": pushMigration,
+  "0017-session-notes": sessionNotesMigration,
   "0020-shares": sharesMigration,
 };
 

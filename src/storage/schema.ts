@@ -176,6 +176,19 @@ export interface Tables {
     /** Null until erased from the catalog's files. */
     erased_at: number | null;
   };
+  /** What people noted about a session, which may have no record in `sessions`. */
+  session_notes: {
+    agent: string;
+    session_id: string;
+    /** Takes precedence over the agent's. */
+    title: string | null;
+    pinned_at: number | null;
+    archived_at: number | null;
+    updated_at: number;
+  };
+  session_labels: { agent: string; session_id: string; label: string };
+  /** Up to which change of a session an account has seen it. With an empty agent and ID: for all sessions of the account. */
+  session_seen: { account_id: string; agent: string; session_id: string; seen_at: number };
   worktrees: {
     worktree_id: string;
     session_id: string;

@@ -82,6 +82,7 @@ async function openWorld(): Promise<World> {
     publisher,
     catalog,
     async forgetShares() {},
+    notes: { forget: async () => undefined },
     async forgetInChats(names) {
       forgotten.push(`chats ${names.join(" ")}`);
       return 2;

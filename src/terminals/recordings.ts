@@ -7,6 +7,7 @@ import type {
   EventPublisher,
   ForgetInChats,
   LocatedSession,
+  NoteStore,
   PromptQueue,
   SessionLocator,
   SessionStore,
@@ -53,6 +54,7 @@ export interface RecordingsDeps {
   readonly forgetInChats: ForgetInChats;
   /** Revokes the links to a session, by its names. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
+  readonly notes: Pick<NoteStore, "forget">;
   /** Erases deleted content from the store's files. */
   readonly erasure: Pick<Erasure, "finish">;
   readonly clock: Clock;
@@ -128,6 +130,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         const names = [record.sessionId, ...record.aliases];
         await deps.forgetShares(names);
         const chatMessages = await deps.forgetInChats(names);
+        await deps.notes.forget(record);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
         await deps.publisher.flush();
         const inFiles = await Promise.all([catalog?.finished ?? "done", deps.erasure.finish()]);

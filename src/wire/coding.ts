@@ -112,6 +112,10 @@ export const sessionSummarySchema = z
       .describe("Problems of the live agent's environment, such as its sandbox, with fixes. Untrusted."),
     continuedBy: z.string().nullable(),
     closedAt: z.string().nullable(),
+    pinned: z.boolean(),
+    archived: z.boolean().describe("Hidden from lists, unless it needs an answer."),
+    labels: z.array(z.string()).describe("In alphabetical order."),
+    unread: z.boolean().describe("True if it changed since this account last saw it."),
     keepRunning: z.boolean().describe("True if the agent is never ended for being idle."),
     idleEndsAt: z
       .string()

@@ -11,6 +11,7 @@ export const eventKinds = [
   "session.permission_asked",
   "session.exited",
   "session.closed",
+  "session.edited",
 ] as const;
 export const eventKindSchema = z.enum(eventKinds);
 
@@ -95,6 +96,11 @@ export const sessionClosedSchema = z
   .object({ kind: z.literal("session.closed"), ...head })
   .meta({ id: "SessionClosedEvent" });
 
+/** Title and labels are not in it, because they can describe the conversation. */
+export const sessionEditedSchema = z
+  .object({ kind: z.literal("session.edited"), ...head, pinned: z.boolean(), archived: z.boolean() })
+  .meta({ id: "SessionEditedEvent" });
+
 /** A session event: the `data` of the event stream and the body of webhook requests. */
 export const sessionEventSchema = z
   .discriminatedUnion("kind", [
@@ -105,6 +111,7 @@ export const sessionEventSchema = z
     sessionPermissionAskedSchema,
     sessionExitedSchema,
     sessionClosedSchema,
+    sessionEditedSchema,
   ])
   .meta({ id: "SessionEvent" });
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { agentSchema, dirSchema, sessionStatusSchema, sessionSummarySchema } from "./coding.ts";
+import { textSchema } from "./text.ts";
 
 const indexingSchema = z
   .object({ done: z.int(), total: z.int() })
@@ -16,6 +17,12 @@ const pageSchema = z.object({
   indexing: indexingSchema,
 });
 
+const notedShape = {
+  archived: z.union([z.boolean(), z.literal("any")]).optional(),
+  pinned: z.boolean().optional(),
+  label: textSchema(100).optional().describe("Only sessions with this label."),
+} as const;
+
 export const listInputSchema = z
   .strictObject({
     agent: agentSchema.optional().describe("Filter by agent name or alias."),
@@ -25,6 +32,10 @@ export const listInputSchema = z
       .describe("Only sessions updated since this date (UTC) or date-time."),
     dir: dirSchema.optional().describe("Only sessions in this directory or below it."),
     status: sessionStatusSchema.optional(),
+    ...notedShape,
+    archived: notedShape.archived.describe(
+      "True: only archived sessions. False: only others, and archived ones that need an answer. Defaults to false, with `idPrefix` to `any`.",
+    ),
     idPrefix: z
       .string()
       .min(1)
@@ -53,6 +64,11 @@ export const searchInputSchema = z
       .describe("`title` (default): title and first message. `all`: text of every turn."),
     agent: agentSchema.optional(),
     dir: dirSchema.optional().describe("Only sessions in this directory or below it."),
+    status: sessionStatusSchema.optional(),
+    ...notedShape,
+    archived: notedShape.archived.describe(
+      "True: only archived sessions. False: only others, and archived ones that need an answer. Defaults to `any`.",
+    ),
     limit: pageLimitSchema.optional().describe("Defaults to 10."),
     offset: offsetSchema.optional(),
   })

@@ -168,6 +168,8 @@ describe("every route of a gateway", () => {
       "POST /api/coding/memory_search",
       "POST /api/coding/rescue_list",
       "POST /api/coding/rescue_show",
+      // What the caller itself has seen.
+      "POST /api/coding/sessions/:sessionId/seen",
       "POST /api/coding/terminal-ticket",
       "POST /api/sign-out",
       "POST /mcp",

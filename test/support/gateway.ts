@@ -157,6 +157,8 @@ export interface Answer<T> {
 export interface ApiClient {
   post<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
   get<T = Record<string, unknown>>(path: string): Promise<Answer<T>>;
+  patch<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
+  delete<T = Record<string, unknown>>(path: string): Promise<Answer<T>>;
   /** `POST /api/coding/coding_ask`, which must be answered with 200. */
   ask(input: AskInput): Promise<AskOutput>;
   /** `POST /api/coding/coding_read_session`, which must be answered with 200. */
@@ -185,6 +187,8 @@ export function createApiClient(baseUrl: string, token: string | null): ApiClien
   return {
     post: (path, body) => send("POST", path, body),
     get: (path) => send("GET", path),
+    patch: (path, body) => send("PATCH", path, body),
+    delete: (path) => send("DELETE", path),
     ask: (input) => call("coding_ask", input),
     read: (sessionId, input = {}) => call("coding_read_session", { sessionId, ...input }),
   };

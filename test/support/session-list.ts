@@ -7,6 +7,7 @@ import { createFolders } from "../../src/folders/index.ts";
 import { createDirs, createVisibleDirs } from "../../src/sessions/dirs.ts";
 import { createList } from "../../src/sessions/list.ts";
 import { createPromptQueue } from "../../src/sessions/prompt-queue.ts";
+import { createNoteStore } from "../../src/sessions/session-notes.ts";
 import { createSessionPages } from "../../src/sessions/session-pages.ts";
 import { createSessionStore, type SessionRecord } from "../../src/sessions/session-store.ts";
 import type { Caller } from "../../src/wire/caller.ts";
@@ -28,6 +29,7 @@ export async function openSessionList(openStore: OpenTestStore) {
   const writer = await openTestCatalog(place);
   const reader = await openTestCatalogReader(place);
   const sessions = createSessionStore(store.db, { nodeId: "local" });
+  const notes = createNoteStore(store.db);
   const queue = createPromptQueue(store.db, systemClock);
   const folders = createFolders({ db: store.db, clock: systemClock, home: "/nowhere" });
   const external = new Map<string, ExternalHolder>();
@@ -45,6 +47,7 @@ export async function openSessionList(openStore: OpenTestStore) {
     queue,
     live: { all: () => [] },
     worktrees: { ofSession: async () => null },
+    notes,
     templates,
     environmentOf: () => ({}),
   });
@@ -64,6 +67,7 @@ export async function openSessionList(openStore: OpenTestStore) {
 
   return {
     store,
+    notes,
     folders,
     external,
     roots,

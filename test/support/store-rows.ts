@@ -210,6 +210,17 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0017-session-notes": [
+    [
+      "session_notes",
+      {
+        ...{ agent: "codex", session_id: id(41), title: "It's fixed", pinned_at: at, archived_at: null },
+        updated_at: at,
+      },
+    ],
+    ["session_labels", { agent: "codex", session_id: id(41), label: "später" }],
+    ["session_seen", { account_id: id(1), agent: "codex", session_id: id(41), seen_at: at }],
+  ],
   "0012-worktree-names": [
     ["folders", { path: "/code/b", scopes: '["coding"]', created_at: at, worktree_name: "{repository}-{branch}" }],
   ],

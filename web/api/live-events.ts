@@ -97,7 +97,16 @@ function oncePer(delayMs: number, task: () => void): { readonly soon: () => void
 
 type FromEvent = Pick<
   SessionSummary,
-  "status" | "activity" | "closedAt" | "exitCode" | "signal" | "pid" | "owner" | "endedAfterIdleMs"
+  | "status"
+  | "activity"
+  | "closedAt"
+  | "pinned"
+  | "archived"
+  | "exitCode"
+  | "signal"
+  | "pid"
+  | "owner"
+  | "endedAfterIdleMs"
 >;
 
 /** The session updated with what the event carries. */
@@ -115,6 +124,8 @@ export function afterEvent<Session extends FromEvent>(session: Session, event: S
     }
     case "session.closed":
       return { ...session, closedAt: event.at };
+    case "session.edited":
+      return { ...session, pinned: event.pinned, archived: event.archived };
     case "session.turn_ended":
     case "session.permission_asked":
       return session;

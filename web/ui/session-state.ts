@@ -95,6 +95,7 @@ export function noteworthy(event: SessionEvent): string | null {
     case "session.status":
     case "session.permission_asked":
     case "session.closed":
+    case "session.edited":
       return null;
   }
 }

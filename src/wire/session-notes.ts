@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { sessionSummarySchema } from "./coding.ts";
+import { textSchema } from "./text.ts";
+
+/** In a session. More are refused. */
+export const maxLabels = 20;
+/** In characters, after normalization. */
+export const maxLabelLength = 50;
+
+/** Twice as long before normalization, which removes spaces. */
+const labelSchema = textSchema(2 * maxLabelLength);
+const labelsSchema = z.array(labelSchema).max(maxLabels);
+
+const editsShape = {
+  title: textSchema(200).nullable().optional().describe("Shown instead of the agent's title. Null: the agent's again."),
+  pinned: z.boolean().optional(),
+  archived: z.boolean().optional().describe("True hides the session from lists, unless it needs an answer."),
+  labels: labelsSchema
+    .optional()
+    .describe("Replaces all labels. Labels are lower-case, without surrounding space, at most 50 characters."),
+  addLabels: labelsSchema.optional().describe("Keeps the others, also those that another caller adds meanwhile."),
+  removeLabels: labelsSchema.optional(),
+} as const;
+
+/** `PATCH /api/coding/sessions/{sessionId}` */
+export const sessionEditsSchema = z.strictObject(editsShape).meta({ id: "SessionEdits" });
+
+/** `coding_edit_session` */
+export const editSessionInputSchema = z
+  .strictObject({ sessionId: textSchema(200), ...editsShape })
+  .meta({ id: "EditSessionInput" });
+
+export const editSessionOutputSchema = sessionSummarySchema.meta({ id: "EditSessionOutput" });
+
+/** `POST /api/coding/sessions/{sessionId}/seen` */
+export const seenSchema = z
+  .object({ sessionId: z.string(), unread: z.boolean(), seenAt: z.string() })
+  .meta({ id: "SessionSeen" });
+
+/** `GET /api/coding/labels` */
+export const labelListSchema = z
+  .object({
+    labels: z
+      .array(z.object({ label: z.string(), sessions: z.int().describe("That the caller can see.") }))
+      .describe("In alphabetical order."),
+    truncated: z.boolean(),
+  })
+  .meta({ id: "LabelList" });
+
+export type SessionEdits = z.infer<typeof sessionEditsSchema>;
+export type EditSessionInput = z.infer<typeof editSessionInputSchema>;
+export type EditSessionOutput = z.infer<typeof editSessionOutputSchema>;
+export type Seen = z.infer<typeof seenSchema>;
+export type LabelList = z.infer<typeof labelListSchema>;
