@@ -147,6 +147,7 @@ function noticeOf(
     case "session.created":
     case "session.status":
     case "session.closed":
+    case "session.edited":
       return null;
   }
 }
