@@ -3,7 +3,6 @@ export { createAsk } from "./ask.ts";
 export { type Changes, createChanges } from "./changes.ts";
 export { createClose, createCloseAll } from "./close.ts";
 export { createCompletions } from "./completions.ts";
-export { createDirs, createVisibleDirs } from "./dirs.ts";
 export { createDirs, createLabels, createVisibleDirs } from "./dirs.ts";
 export { createEdit, createSee } from "./edit.ts";
 export { sessionError } from "./errors.ts";
