@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { z } from "zod";
 import { permissionModeSchema } from "../../src/wire/coding.ts";
@@ -6,6 +6,7 @@ import { useAgents } from "../api/agents.ts";
 import { detailOf } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
+import { useCompletion } from "../session/completion.tsx";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
@@ -76,7 +77,8 @@ export function NewSessionPage() {
   const { given, idempotencyKey } = draft;
 
   const dir = given.dir ?? localStorage.getItem(lastDirName) ?? "";
-  const { data: branches } = useBranches(useSettled(dir.trim(), settleMs));
+  const settledDir = useSettled(dir.trim(), settleMs);
+  const { data: branches } = useBranches(settledDir);
   const form: NewSession = {
     agent: given.agent ?? listed?.default ?? listed?.agents[0]?.name ?? "",
     dir,
@@ -98,6 +100,13 @@ export function NewSessionPage() {
     () => [...new Set([...dirs.map((one) => one.dir), ...(folders.data ?? []).map(({ path }) => path)])],
     [dirs, folders.data],
   );
+  const promptBox = useRef<HTMLTextAreaElement>(null);
+  const completion = useCompletion({
+    box: promptBox,
+    text: form.prompt,
+    onChange: (prompt) => change({ prompt }),
+    place: form.agent === "" || !settledDir.startsWith("/") ? null : { agent: form.agent, dir: settledDir },
+  });
   const { byField, general } = newSessionErrors(start.error);
   const failedSession = detailOf(general, "sessionId");
 
@@ -136,24 +145,33 @@ export function NewSessionPage() {
           onChange={(value) => change({ dir: value })}
           error={byField.dir}
         />
-        <TextArea
-          label="First prompt (optional)"
-          rows={5}
-          value={form.prompt}
-          autoFocus={dir !== ""}
-          placeholder="What should the agent do?"
-          hint={
-            <>
-              Leave it empty to open the agent's terminal.{" "}
-              <span className="pointer-coarse:hidden">Ctrl+Enter to start.</span>
-            </>
-          }
-          error={byField.prompt}
-          onChange={(event) => change({ prompt: event.target.value })}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
-          }}
-        />
+        <div className="relative">
+          {completion.list}
+          <TextArea
+            ref={promptBox}
+            {...completion.attributes}
+            label="First prompt (optional)"
+            rows={5}
+            value={form.prompt}
+            autoFocus={dir !== ""}
+            placeholder="What should the agent do?"
+            hint={
+              <>
+                Leave it empty to open the agent's terminal.{" "}
+                <span className="pointer-coarse:hidden">Ctrl+Enter to start.</span>
+              </>
+            }
+            error={byField.prompt}
+            onChange={(event) => change({ prompt: event.target.value })}
+            onKeyDown={(event) => {
+              if (completion.onKeyDown(event)) return;
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+            }}
+          />
+          <p aria-live="polite" className="sr-only">
+            {completion.announcement}
+          </p>
+        </div>
         <div className="grid gap-4 sm:grid-cols-3">
           <SelectField
             label="Agent"

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { CircleHelp, SendHorizontal } from "lucide-react";
-import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { SendHorizontal } from "lucide-react";
+import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { PosternClientError } from "../../src/client/index.ts";
 import { askOutputSchema, type OnDraft, type SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
@@ -10,10 +10,13 @@ import { useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 import { Form } from "../ui/field.tsx";
-import { ErrorNotice, Notice } from "../ui/notice.tsx";
+import { ErrorNotice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
+import { useCompletion } from "./completion.tsx";
+import { DraftQuestion } from "./draft-question.tsx";
 import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
-import { behindDraftWords, counted, deliveryWords, draftQuestion } from "./session-words.ts";
+import { keepSent, nothingRecalled, promptHistory, recall } from "./prompt-history.ts";
+import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
 import { takeSummary } from "./use-session.ts";
 
 /** Without a choice, prompts that need one are refused. */
@@ -40,6 +43,7 @@ export function PromptBox(props: {
   const mayDrive = useMay("coding:drive");
   const [text, setText] = useState(() => draftOf(localStorage, sessionId));
   const box = useGrowing(text);
+  const place = useMemo(() => ({ sessionId }), [sessionId]);
   /** Resending the same text does not reach the agent twice. */
   const sending = useRef(nothingSent);
   /** The last prompt, the number of turns before it, and whether it went behind the terminal's text. */
@@ -66,6 +70,7 @@ export function PromptBox(props: {
     onSuccess: (answer, { prompt }) => {
       const { onDraft } = sending.current.choices;
       sending.current = nothingSent;
+      keepSent(localStorage, sessionId, prompt);
       setSent({ text: prompt, turnCount: summary.turnCount, behindDraft: onDraft === "append" });
       const {
         started: _started,
@@ -94,7 +99,22 @@ export function PromptBox(props: {
     sending.current = nothingSent;
     box.current?.focus();
   };
-  const onKeyDown = (event: KeyboardEvent): void => {
+  const completion = useCompletion({ box, text, onChange: change, place: mayWrite ? place : null });
+  const recalled = useRef(nothingRecalled);
+  const recallPrompt = (event: KeyboardEvent<HTMLTextAreaElement>): boolean => {
+    const { selectionStart: caret, selectionEnd } = event.currentTarget;
+    if (caret !== selectionEnd || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return false;
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return false;
+    const history = promptHistory(localStorage, { sessionId, turns });
+    const next = recall(history, { recalled: recalled.current, key: event.key, text, caret });
+    if (next === null) return false;
+    recalled.current = next;
+    change(next.text);
+    event.preventDefault();
+    return true;
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (completion.onKeyDown(event) || recallPrompt(event)) return;
     if (event.key === "Escape" && draft !== null) return leaveDraft();
     if (event.key === "Escape") box.current?.blur();
     // Enter may end an IME composition.
@@ -136,9 +156,11 @@ export function PromptBox(props: {
         </div>
       )}
       <Form onSubmit={() => send()}>
-        <div className="flex items-end gap-2 rounded-xl border border-line-strong bg-raised p-1.5 pl-3 focus-within:border-accent">
+        <div className="relative flex items-end gap-2 rounded-xl border border-line-strong bg-raised p-1.5 pl-3 focus-within:border-accent">
+          {completion.list}
           <textarea
             ref={box}
+            {...completion.attributes}
             rows={1}
             value={text}
             disabled={!mayWrite}
@@ -161,6 +183,9 @@ export function PromptBox(props: {
           </Button>
         </div>
       </Form>
+      <p aria-live="polite" className="sr-only">
+        {completion.announcement}
+      </p>
       <p role="status" className="mt-1 flex min-h-4 flex-wrap justify-between gap-x-3 text-2xs text-ink-faint">
         <span className={tone}>
           {ask.isPending ? "Sending…" : (said ?? (waiting ? "Answer the request above first." : ""))}
@@ -209,43 +234,4 @@ function useGrowing(text: string) {
     element.style.height = text === "" ? "" : `${element.scrollHeight}px`;
   }, [text]);
   return box;
-}
-
-/** Asks what to do with text that is already in the terminal's composer. */
-function DraftQuestion(props: {
-  readonly draft: string;
-  readonly onChoose: (onDraft: OnDraft) => void;
-  readonly onCancel: () => void;
-}) {
-  const { draft, onChoose, onCancel } = props;
-  const group = useRef<HTMLDivElement>(null);
-  // Not one of the buttons: a second Enter in the prompt box must not choose.
-  useEffect(() => group.current?.focus(), []);
-  useEffect(() => {
-    const element = group.current;
-    const onKeyDown = ({ key }: globalThis.KeyboardEvent): void => {
-      if (key === "Escape") onCancel();
-    };
-    element?.addEventListener("keydown", onKeyDown);
-    return () => element?.removeEventListener("keydown", onKeyDown);
-  }, [onCancel]);
-  const question = draftQuestion(draft);
-  return (
-    <div ref={group} role="alertdialog" aria-label={question} tabIndex={-1} className="mb-2 rounded-lg">
-      <Notice tone="lamp" icon={CircleHelp}>
-        <p className="wrap-anywhere">{question}</p>
-        <div className="mt-2 flex flex-wrap gap-2">
-          <Button size="sm" onClick={() => onChoose("clear")}>
-            Clear and send
-          </Button>
-          <Button size="sm" onClick={() => onChoose("append")}>
-            Send both
-          </Button>
-          <Button size="sm" variant="ghost" onClick={onCancel}>
-            Cancel
-          </Button>
-        </div>
-      </Notice>
-    </div>
-  );
 }
