@@ -16,7 +16,7 @@ function storage() {
 }
 
 function turn(index: number, role: Turn["role"], text: string): Turn {
-  return TURN;
+  return { index, role, text, at: null, endedAt: null, blocks: [], model: null, usage: null };
 }
 
 test("the history has the conversation's prompts and those of this browser, newest first and each once", () => {
@@ -24,7 +24,12 @@ test("the history has the conversation's prompts and those of this browser, newe
   keepSent(kept, "s", "queued");
   keepSent(kept, "s", "second ");
   keepSent(kept, "other", "elsewhere");
-  const turns = [turn(0, "user", "first"), turn(1, "assistant", "answer"), turn(2, "user", "second"), turn(3, "user", "first")];
+  const turns = [
+    turn(0, "user", "first"),
+    turn(1, "assistant", "answer"),
+    turn(2, "user", "second"),
+    turn(3, "user", "first"),
+  ];
   expect(promptHistory(kept, { sessionId: "s", turns })).toEqual(["first", "second", "queued"]);
 });
 
