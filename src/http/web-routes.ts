@@ -36,6 +36,7 @@ const namedFiles = [
   "/icon-maskable-512.png",
   "/manifest.webmanifest",
   "/theme.js",
+  "/worker.js",
 ] as const;
 
 const yearSeconds = 31_536_000;
@@ -79,6 +80,8 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
     if (file === undefined) throw new PosternError("route_not_found", "The web application does not have this file.");
     const cache = file.immutable ? `public, max-age=${yearSeconds}, immutable` : "no-cache";
     void reply.headers({ "cache-control": cache, etag: file.etag, vary: "accept-encoding" }).type(file.type);
+    // A worker has its own policy: it calls the gateway, and loads nothing.
+    if (path === "/worker.js") void reply.header("content-security-policy", "default-src 'none'; connect-src 'self'");
     if (isFresh(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
     const { encoding, content } = encoded(file, request.headers["accept-encoding"]);
     if (encoding !== null) void reply.header("content-encoding", encoding);

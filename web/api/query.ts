@@ -23,6 +23,8 @@ export const queryKeys = {
   tokens: ["tokens"],
   browserSessions: ["browser-sessions"],
   passkeys: ["passkeys"],
+  pushSubscriptions: ["push", "subscriptions"],
+  pushPreferences: ["push", "preferences"],
   apps: ["apps"],
   clients: ["clients"],
   accounts: ["accounts"],

@@ -14,6 +14,7 @@ import {
   signedInSchema,
   signInLinkSchema,
 } from "../../src/wire/sign-in.ts";
+import { notifiedAccount } from "../push/notified-account.ts";
 import { acting, forgetKey, reading, whenSignedOut } from "./client.ts";
 import { queryKeys, useAct, useChange, useRead, useRemove } from "./query.ts";
 
@@ -53,6 +54,8 @@ export function useSignOut() {
       // Pending requests are now refused, and must not redirect back to this page.
       whenSignedOut(() => undefined);
       forgetKey();
+      // The gateway has removed its subscription with the sign-in. Not awaited: a push service can be slow.
+      if (notifiedAccount() !== null) void import("../push/this-browser.ts").then(({ turnOffHere }) => turnOffHere());
     },
   });
 }

@@ -6,6 +6,7 @@ import type { SessionEvent } from "../../src/wire/events.ts";
 import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys } from "../api/query.ts";
 import { noFilters, useLiveSessions } from "../api/sessions.ts";
+import { notifiedAccount } from "../push/notified-account.ts";
 import { onPageTitle, pageTitle } from "../ui/page.tsx";
 import { needsYou, noteworthy, sessionTitle } from "../ui/session-state.ts";
 import { preferences } from "./preferences.ts";
@@ -31,7 +32,7 @@ export function useAttention(enabled: boolean): void {
       (event: SessionEvent) => {
         const words = noteworthy(event);
         if (words === null || document.visibilityState === "visible") return;
-        if (!preferences().notifications) return;
+        if (!preferences().notifications || notifiedAccount() !== null) return;
         const known = client.getQueryData<readonly SessionSummary[]>([...queryKeys.sessionLists, "live", noFilters]);
         const session = known?.find(({ sessionId }) => sessionId === event.sessionId);
         notify(words, {

@@ -8,6 +8,7 @@ import { messageOf } from "../api/api-error.ts";
 import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents, useConnected } from "../api/live-events.ts";
 import { useMe } from "../api/sign-in.ts";
+import { usePush } from "../push/use-push.ts";
 import { Mark } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
@@ -66,6 +67,7 @@ export function Shell() {
   }, [navigate, setOverlay, scopes]);
   useShortcuts(shortcuts);
   useAttention(reads);
+  usePush(reads ? me.data?.account.accountId : undefined);
 
   if (me.data === undefined) {
     const unknown = me.error !== null && !(me.error instanceof PosternClientError && me.error.status === 401);

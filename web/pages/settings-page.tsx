@@ -1,14 +1,11 @@
 import { Minus, Monitor, Moon, Plus, Sun } from "lucide-react";
 import { RadioGroup } from "radix-ui";
-import { useState } from "react";
 import { z } from "zod";
 import { useMe } from "../api/sign-in.ts";
-import { notify } from "../app/attention.ts";
 import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
-import { Notice } from "../ui/notice.tsx";
 import { Page, Section } from "../ui/page.tsx";
-import { SwitchField } from "../ui/switch-field.tsx";
+import { NotificationSettings } from "./settings-notifications.tsx";
 import { BrowserSettings, PasskeySettings } from "./settings-sign-in.tsx";
 
 export function SettingsPage() {
@@ -109,52 +106,4 @@ function AppearanceSettings() {
       </div>
     </Section>
   );
-}
-
-type Refusal = "none" | "denied" | "unsupported";
-
-const refusals: Readonly<Record<Exclude<Refusal, "none">, string>> = {
-  denied: "Notifications are blocked. Allow them in your browser's site settings, then try again.",
-  unsupported:
-    "This browser cannot show notifications here. They need https or localhost, and do not work on phones: there, the number in the page title counts sessions that need you.",
-};
-
-/** The browser asks for permission only after a click. */
-function NotificationSettings() {
-  const { notifications } = usePreferences();
-  const [refusal, setRefusal] = useState<Refusal>("none");
-
-  const change = async (on: boolean): Promise<void> => {
-    if (!on) {
-      changePreferences({ notifications: false });
-      return;
-    }
-    const outcome = await allowNotifications();
-    setRefusal(outcome);
-    changePreferences({ notifications: outcome === "none" });
-  };
-  return (
-    <Section title="Notifications">
-      <div className="flex flex-col gap-3 rounded-xl border border-line bg-panel p-4">
-        <SwitchField
-          label="Notify me when an agent needs me or has finished"
-          hint="While Postern is open in another tab or window."
-          checked={notifications}
-          onChange={(on) => void change(on)}
-        />
-        {refusal !== "none" && <Notice tone="lamp">{refusals[refusal]}</Notice>}
-      </div>
-    </Section>
-  );
-}
-
-async function allowNotifications(): Promise<Refusal> {
-  if (!("Notification" in window)) return "unsupported";
-  if ((await Notification.requestPermission()) !== "granted") return "denied";
-  const shown = notify("Notifications are on", {
-    body: "You will see this when an agent needs you.",
-    tag: "postern-test",
-    onClick: () => undefined,
-  });
-  return shown ? "none" : "unsupported";
 }
