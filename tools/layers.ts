@@ -4,7 +4,7 @@ import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cr
 const capabilities = ["folders", "accounts", "events", "oauth", "logs", "backup", "chats", "push", "sharing"] as const;
 
 /** The folders behind sessions, from the bottom up; {@link facesFor} has their dependencies. */
-const sessionRooms = ["transcripts", "worktrees", "agents", "catalog", "sessions", "terminals"] as const;
+const sessionRooms = ["transcripts", "worktrees", "attachments", "agents", "catalog", "sessions", "terminals"] as const;
 
 /** The interfaces for people and programs. */
 const interfaces = ["http", "mcp", "channels", "cli"] as const;
@@ -31,8 +31,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const facesFor: Readonly<Record<string, readonly string[]>> = {
   agents: ["transcripts", "terminal-host"],
   catalog: ["transcripts", "agents"],
-  sessions: ["transcripts", "worktrees", "agents", "catalog", "terminal-host"],
-  terminals: ["transcripts", "worktrees", "agents", "catalog", "sessions", "terminal-host"],
+  sessions: ["transcripts", "worktrees", "attachments", "agents", "catalog", "terminal-host"],
+  terminals: ["transcripts", "worktrees", "attachments", "agents", "catalog", "sessions", "terminal-host"],
   ...Object.fromEntries(interfaces.map((name) => [name, [...capabilities, ...sessionRooms]])),
   app: [...capabilities, ...sessionRooms, "terminal-host"],
 };

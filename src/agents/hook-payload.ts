@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { sha256 } from "../core/ids.ts";
+import { splitAttached } from "../transcripts/index.ts";
 import type { PendingPermission } from "../wire/coding.ts";
 import type { HookClaim, HookEvent, ToolCall } from "./template.ts";
 
@@ -77,7 +78,7 @@ export function sharedEvent(payload: HookPayload): HookEvent | null {
     case "SessionStart":
       return { kind: "session_start", reason: textField(payload, "source") };
     case "UserPromptSubmit":
-      return { kind: "prompt_submitted", prompt: textField(payload, "prompt") };
+      return { kind: "prompt_submitted", prompt: splitAttached(textField(payload, "prompt")).text };
     case "Stop":
       return { kind: "turn_ended" };
     case "SessionEnd":

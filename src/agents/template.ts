@@ -1,5 +1,6 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
 import type { AgentCommands } from "./command-files.ts";
+import type { AttachedFile } from "./attached-files.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
 export type Environment = Readonly<Record<string, string>>;
@@ -13,6 +14,8 @@ export interface LaunchRequest {
   readonly dir: string;
   /** Goes into argv; null starts the agent without a prompt. The caller pastes long prompts instead. */
   readonly prompt: string | null;
+  /** Paths of the prompt's files that go beside its text; missing for none. See {@link AttachmentHabits}. */
+  readonly files?: readonly string[];
   readonly model: string | null;
   readonly systemPrompt: string | null;
   readonly permissionMode: PermissionMode;
@@ -86,6 +89,18 @@ interface PasteHabits {
   isExact(text: string): boolean;
   /** The key that opens the composer's text in `$VISUAL`, or null. */
   readonly editorKey: string | null;
+}
+
+/** How the agent takes files with a prompt. */
+interface AttachmentHabits {
+  /** The line of the prompt that hands over a file. Missing: the path in words, for the agent to read. */
+  lineFor?(path: string): string;
+  /** Files that are pasted as a path, or given as an argument of the start, and not named in the text. */
+  readonly beside?: {
+    takes(file: AttachedFile): boolean;
+    /** What the composer shows for the nth of them, from 1. */
+    placeholder(nth: number): string;
+  };
 }
 
 /** A problem around an agent that its user can fix. */
@@ -206,6 +221,8 @@ export interface AgentTemplate {
     readonly prompt: boolean;
   };
   readonly paste: PasteHabits;
+  /** Missing for an agent that is told the paths of files. */
+  readonly attachments?: AttachmentHabits;
   /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;
   /** What ends the agent when typed into its empty composer, each after a pause. Missing if it has to be ended by signals. */

@@ -1,10 +1,12 @@
 import type { Kysely } from "kysely";
-import type { AgentTemplate, Environment, RecordSetupJob } from "../agents/index.ts";
+import type { AgentTemplate, AttachedFile, Environment, RecordSetupJob } from "../agents/index.ts";
 import { type AgentSetupJobs, createAgentSetupJobs } from "../agents/index.ts";
 import { transcriptFormats } from "../agents/transcript-formats.ts";
+import { type Attachments, createAttachments, type StoredAttachment } from "../attachments/index.ts";
 import type { CatalogPlace, CatalogSource } from "../catalog/index.ts";
 import { createCatalog, createForgottenSessions } from "../catalog/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
 import { createGate } from "../core/gate.ts";
 import type { Log } from "../core/log.ts";
 import type { EventPublisher, ForgetInChats } from "../sessions/index.ts";
@@ -34,6 +36,7 @@ import {
   createRescues,
   createSearch,
   createSee,
+  createSessionAttachments,
   createSessionEvents,
   createSessionPages,
   createSessionStore,
@@ -43,6 +46,8 @@ import {
   type FindTurns,
   openPermissionHooks,
   type Rescues,
+  type SessionAttachments,
+  toAttachedFile,
 } from "../sessions/index.ts";
 import type { Erasure } from "../storage/erasure.ts";
 import type { Tables } from "../storage/schema.ts";
@@ -110,6 +115,8 @@ export interface Coding {
   listAgents(): Promise<ListAgentsOutput>;
   /** The live terminal of a session, until the viewer leaves. Failures close the link. */
   viewTerminal(request: ViewRequest, caller: Caller, link: ViewerLink): Viewer;
+  /** Files for prompts. */
+  readonly attachments: SessionAttachments;
   /** Backup commits of removed worktrees. */
   readonly rescues: Rescues;
   /** Terminal recordings of sessions. */
@@ -205,7 +212,11 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const { environmentOf, templates } = agents;
   await erasure.start();
   const store = createSessionStore(db, { nodeId });
-  const queue = createPromptQueue(db, clock);
+  const attachments = createAttachments(deps);
+  const queue = createPromptQueue(db, clock, {
+    release: (promptId) => attachments.release(promptId),
+    ofPrompts: async (promptIds) => attachedFiles(await attachments.ofPrompts(promptIds)),
+  });
   const worktrees = createWorktrees({ ...deps, nodeId });
   const folderRule = countWorktrees(worktrees, deps);
   const events = createSessionEvents({ ...deps, store });
@@ -263,7 +274,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     (await agents.resolveForLaunch(template.name)).binary;
   const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
-  const asking = { ...deps, ...folderRule, worktrees, locator, starter, queue, transcripts, resolveAgent };
+  const asking = { ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts, resolveAgent };
   const closing = { ...deps, locator, live, store, queue, events, worktrees };
   const close = createClose(closing);
   const spawn = createSpawn(asking);
@@ -288,6 +299,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   await worktrees.reconcile(async (sessionId) => (await store.find(sessionId)) !== null);
   await events.reconcile();
   await queue.prune();
+  const stopSweeping = sweepHourly(attachments, { clock, log });
   const retirement = createIdleRetirement({ ...deps, live, locator });
   return {
     ask: createAsk(asking),
@@ -305,6 +317,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     spawn,
     viewTerminal: (request, caller, link) => views.view(request, caller, link),
     listAgents: () => agents.list(),
+    attachments: createSessionAttachments({ attachments, locator }),
     rescues: createRescues({ ...deps, locator, worktrees }),
     recordings: createRecordings({ ...deps, locator, store, queue, catalog, notes }),
     changes,
@@ -323,6 +336,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     forgottenAt: (sessionId) => forgotten.at(sessionId),
     startIndexing: () => catalog.start(),
     async stop() {
+      stopSweeping();
       views.close();
       await files.close();
       retirement.close();
@@ -333,6 +347,31 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       await transcripts.close();
     },
   };
+}
+
+function attachedFiles(
+  found: ReadonlyMap<string, readonly StoredAttachment[]>,
+): ReadonlyMap<string, readonly AttachedFile[]> {
+  return new Map([...found].map(([promptId, files]) => [promptId, files.map(toAttachedFile)]));
+}
+
+// Often enough for files that are kept for a day.
+const sweepEveryMs = 3_600_000;
+
+/** @returns a function that ends it */
+function sweepHourly(
+  attachments: Pick<Attachments, "sweep">,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): () => void {
+  let cancel = (): void => undefined;
+  const sweep = (): void => {
+    attachments
+      .sweep()
+      .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot delete unused attachments"));
+    cancel = clock.after(sweepEveryMs, sweep);
+  };
+  sweep();
+  return () => cancel();
 }
 
 /** Terminals of setup jobs, by job ID. */

@@ -9,6 +9,7 @@ import {
   agentRoutes,
   agentSetupRoutes,
   appRoutes,
+  attachmentRoutes,
   auditRoutes,
   changesRoutes,
   clientRoutes,
@@ -106,6 +107,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
       see: (sessionId, principal) => coding.see(sessionId, principal),
       labels: (principal) => coding.labels(principal),
     }),
+    attachmentRoutes(coding.attachments),
     rescueRoutes({ rescues: coding.rescues }),
     recordingRoutes({ recordings: coding.recordings, log }),
     agentRoutes({

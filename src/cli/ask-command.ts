@@ -1,7 +1,9 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { z } from "zod";
 import type { PosternClient } from "../client/index.ts";
 import { hasCode, PosternError } from "../core/errors.ts";
+import { maxPromptAttachments } from "../wire/attachments.ts";
 import {
   type AskInput,
   type AskOutput,
@@ -18,6 +20,7 @@ import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { answerText, attentionText, lastScreenText, sessionLine } from "./turn-text.ts";
+import { uploadFile } from "./upload-file.ts";
 
 interface AskOptions extends CommonOptions {
   readonly dir?: string;
@@ -30,6 +33,7 @@ interface AskOptions extends CommonOptions {
   readonly branch?: string;
   readonly base?: string;
   readonly allowCommands?: true;
+  readonly attach?: readonly string[];
   readonly onDraft?: OnDraft;
   readonly idempotencyKey?: string;
   readonly wait?: number;
@@ -46,6 +50,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
     'postern coding ask --session 0b0c… "And on Windows?"',
     'postern coding ask --worktree "Fix the build"',
     'postern coding ask --worktree --branch fix/build --base main "Fix the build"',
+    'postern coding ask --attach screenshot.png "What is wrong on this page?"',
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
   ])
@@ -66,6 +71,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
       "what to do with unsent text in the agent's composer: clear or append",
       oneOf(onDraftSchema),
     )
+    .option("--attach <file>", "send an image, PDF or text file with the prompt; repeat it for more files", collect)
     .option("--idempotency-key <key>", "makes a repeated request safe")
     .option("--wait <seconds>", "wait up to this long (default: until the turn ends)", wholeNumber(0, maxFollowS))
     .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
@@ -81,6 +87,7 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
     dir: await directoryOf(options, { client, cwd: context.cwd }),
     waitMs: waitUntil(deadline, context),
     ...requestFields(options),
+    ...(await uploaded(options, context)),
   };
   const stopHeartbeat = startHeartbeat(context);
   const answer = await client
@@ -94,6 +101,28 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
   if (options.json) context.stdout(`${printableJson(answer)}\n`);
   else printAnswer(answer, context);
   failWhenUnfinished(answer);
+}
+
+/** Uploads the files, one after another: a refused one ends the command before the prompt is sent. */
+async function uploaded(
+  { attach = [], session: sessionId }: AskOptions,
+  { ports, cwd }: CliContext,
+): Promise<Pick<AskInput, "attachments">> {
+  if (attach.length === 0) return {};
+  if (attach.length > maxPromptAttachments) {
+    throw new PosternError("usage", `A prompt can have at most ${maxPromptAttachments} files.`);
+  }
+  const socketPath = await ports.socketPath();
+  const attachments: string[] = [];
+  for (const path of attach) {
+    const { attachmentId } = await uploadFile(resolve(cwd, path), { socketPath, sessionId });
+    attachments.push(attachmentId);
+  }
+  return { attachments };
+}
+
+function collect(path: string, before: readonly string[] = []): readonly string[] {
+  return [...before, path];
 }
 
 function refuseStrayBranch({ worktree, branch, base }: AskOptions): void {

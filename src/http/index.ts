@@ -1,5 +1,6 @@
 export { accountRoutes, auditRoutes, tokenRoutes } from "./account-routes.ts";
 export { agentRoutes, agentSetupRoutes } from "./agent-routes.ts";
+export { attachmentRoutes } from "./attachment-routes.ts";
 export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
 export { eventRoutes, webhookRoutes } from "./event-routes.ts";

@@ -15,8 +15,6 @@ const { createServer } = process.getBuiltinModule("node:http");
 
 /** Maximum connections on the owner's socket; more are rejected. */
 const maxOwnerConnections = 1_024;
-/** Time for a request to arrive, including its body. Responses are not limited. */
-const requestTimeoutMs = 60_000;
 const headersTimeoutMs = 10_000;
 /** Connections waiting to be accepted. Node's default of 511 fills up in a flood, which delays callers by a second or more. */
 const backlog = 4_096;
@@ -72,7 +70,7 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
 
 function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
   const timeouts = {
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: 0, // of bodies: see `limitBody`
     headersTimeout: headersTimeoutMs,
     connectionsCheckingInterval: timeoutCheckMs,
     keepAliveTimeout: 10_000,

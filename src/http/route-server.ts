@@ -23,6 +23,8 @@ declare module "fastify" {
     crossOrigin?: boolean;
     /** The rate limit per address, if any. */
     limit?: LimitName;
+    /** The body is a file, which may take long on a slow connection. */
+    slowBody?: true;
   }
   interface FastifySchema {
     /** For the OpenAPI document. */

@@ -5,6 +5,7 @@ import { type Accounts, callerOf, type Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { limitBody } from "./body-deadlines.ts";
 import { clientAddress, createConnectionShares, localAddress } from "./connection-shares.ts";
 import { credentialsOf } from "./deciding.ts";
 import { createFastifyApp } from "./fastify-app.ts";
@@ -129,6 +130,8 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
     const { origin } = request.headers;
     if (resource === "mcp") checkEveryOrigin({ origin, ownOrigin });
     else if (!crossOrigin) checkOrigin({ method: request.method, origin, ownOrigin });
+    const slow = !request.is404 && request.routeOptions.config.slowBody === true;
+    limitBody(reply.raw, { slow, clock, onLate: () => endLate(reply.raw) });
     if (request.is404) return;
     if (request.routeOptions.config.limit !== undefined && limits.admit(limitedRequest(request), reply)) return reply;
     if (request.routeOptions.config.access === "public") return;

@@ -1,4 +1,5 @@
 import type { AgentTemplate } from "../agents/index.ts";
+import type { AttachmentClaim, Attachments } from "../attachments/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
@@ -22,6 +23,7 @@ import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
+import { toAttachedFile } from "./session-attachments.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
 
@@ -32,6 +34,7 @@ export interface AskDeps extends FolderRule {
   readonly transcripts: Transcripts;
   readonly clock: Clock;
   readonly worktrees: Worktrees;
+  readonly attachments: Pick<Attachments, "find" | "claim">;
   /** The state folder. */
   readonly home: string;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
@@ -44,6 +47,8 @@ interface PromptTarget {
   readonly template: AgentTemplate;
   /** Where the agent works. */
   readonly dir: string;
+  /** Every id of the session; none for a new one. */
+  readonly sessionIds: readonly string[];
 }
 
 /** A prompt on its way. */
@@ -94,7 +99,7 @@ async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
   const wanted = wantedWorktree(input);
   const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   const agent = await deps.resolveAgent(input.agent);
-  const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir });
+  const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir, sessionIds: [] });
   const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
   const live = await deps.starter.start(agent, options, { prompt, worktree });
   await untilTaken(live, prompt.promptId, limitsOf(deps, request));
@@ -107,7 +112,8 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   const ignored = input.systemPrompt === undefined ? [] : ["systemPrompt"];
   const sent = await deps.locator.withSession(sessionId, caller, async (session) => {
     await requireSameSession(session, request, await deps.worktrees.ofSession(session.record.sessionId));
-    const prompt = await promptOf(deps, request, { ...session, dir: session.record.dir });
+    const { dir, sessionId: known, aliases } = session.record;
+    const prompt = await promptOf(deps, request, { ...session, dir, sessionIds: [known, ...aliases] });
     if (session.live === null) {
       const options = await resumeOptions(deps, session, request);
       const live = await deps.starter.resume(session, options, prompt);
@@ -181,8 +187,9 @@ async function enqueue(
   const { onDraft } = request.input;
   await checkDraft(live, prompt, onDraft);
   await addToQueue(deps.queue, live, prompt);
-  const { promptId, text } = prompt;
-  live.outbox.add({ promptId, prompt: text, state: "queued", sentAt: null, onDraft, mayFollow: mayFollow(prompt) });
+  const { promptId, text, files } = prompt;
+  const entry = { promptId, prompt: text, files, state: "queued", sentAt: null } as const;
+  live.outbox.add({ ...entry, onDraft, mayFollow: mayFollow(prompt) });
 }
 
 /** Meanwhile the agent may report its own id; then the prompt is stored under that id. */
@@ -190,8 +197,9 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   for (;;) {
     const { sessionId } = live.record;
     try {
-      const { promptId, text, idempotency } = prompt;
-      await queue.add({ promptId, sessionId, prompt: text, idempotency, state: "queued", started: "reconnect" });
+      const { promptId, text, idempotency, claimFiles } = prompt;
+      const entry = { promptId, sessionId, prompt: text, idempotency, claimFiles };
+      await queue.add({ ...entry, state: "queued", started: "reconnect" });
       return;
     } catch (error) {
       if (live.record.sessionId === sessionId) throw error;
@@ -218,9 +226,11 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: Prompt
     if (!isFree) await refuseOutsideMentions(text, { dir, stateDir: deps.home });
   };
   await checkIn(to.dir);
+  const promptId = newUuid();
   return {
-    promptId: newUuid(),
+    promptId,
     text,
+    ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })),
     checkIn,
     async checkBehind(draft) {
       if (mayDrive) return;
@@ -231,6 +241,26 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: Prompt
       input.idempotencyKey === undefined
         ? null
         : { accountId: caller.accountId, key: input.idempotencyKey, requestHash: hashOf(input) },
+  };
+}
+
+/** The prompt's attachments. They are not subject to the rule for mentions: their paths are the gateway's own. */
+async function filesOf(
+  { attachments }: AskDeps,
+  prompt: Pick<AskRequest, "input" | "caller"> & Pick<AttachmentClaim, "promptId" | "sessionIds">,
+): Promise<Pick<NewPrompt, "files" | "claimFiles">> {
+  const { input, caller, promptId, sessionIds } = prompt;
+  const { accountId } = caller;
+  const attachmentIds = [...new Set(input.attachments)];
+  if (attachmentIds.length === 0) return { files: [], claimFiles: undefined };
+  const found = await attachments.find(attachmentIds, accountId);
+  return {
+    files: found.map(toAttachedFile),
+    claimFiles: (sessionId, transaction) =>
+      attachments.claim(
+        { promptId, accountId, attachmentIds, sessionId, sessionIds: [sessionId, ...sessionIds] },
+        transaction,
+      ),
   };
 }
 

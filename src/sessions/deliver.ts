@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { rm, unlink, writeFile } from "node:fs/promises";
-import type { AgentTemplate } from "../agents/index.ts";
+import { type AgentTemplate, type HandedPrompt, withLines } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
+import { attachedPathLine } from "../transcripts/index.ts";
 import type { OnDraft } from "../wire/coding.ts";
 import type { TypedPrompt } from "./prompts.ts";
 import { composerText, emptyComposer, submit, type TypingHost, untilShown, writeAsSeen } from "./submit.ts";
 
 /** A prompt to be typed. */
-export interface PromptToType {
-  readonly text: string;
+export interface PromptToType extends Pick<HandedPrompt, "text">, Partial<Pick<HandedPrompt, "beside" | "shown">> {
   /** What to do with text that is in the composer already. */
   readonly onDraft?: OnDraft | undefined;
   /** Whether the text can be sent behind this draft; left out: no. */
@@ -40,12 +40,13 @@ export async function typePrompt(
 ): Promise<TypedPrompt> {
   const { clock } = deps;
   const { terminalId, template } = terminal;
-  const { maySend, mayWrite } = prompt;
+  const { maySend, mayWrite, beside = [], shown = "" } = prompt;
   if (!(await composerReady(deps, terminal, { maySend, timeoutMs: composerWaitMs }))) return "not_ready";
   let draft = await composerText(deps, terminal);
   if (draft && prompt.onDraft === "clear" && (await maySend()) && (await emptyComposer(deps, terminal))) draft = "";
   if (draft && !(prompt.onDraft === "append" && (await prompt.mayFollow?.(draft)) === true)) return "draft";
-  if (!(await prompt.onTyping(draft ?? ""))) return "given_up";
+  const ownDraft = draft;
+  if (!(await prompt.onTyping(`${draft ?? ""}${shown}`))) return "given_up";
   /** Anything in the composer's place, such as another program, would take the text as keystrokes. */
   const type = async (keys: string): Promise<boolean> => {
     if (!(await maySend())) return false;
@@ -57,12 +58,22 @@ export async function typePrompt(
     return written !== null;
   };
   const { paste } = template;
-  const text = prompt.text + paste.suffix;
+  const pasted = (keys: string): string => (paste.bracketed ? `\u001b[200~${keys}\u001b[201~` : keys);
+  /** The files alone must not stay behind: the next prompt would be sent with them. */
+  const notTyped = async (): Promise<TypedPrompt> =>
+    beside.length === 0 || (!ownDraft && (await emptyComposer(deps, terminal))) ? "not_typed" : "held";
+  const unplaced: string[] = [];
+  for (const path of beside) {
+    if (!(await type(pasted(path)))) return notTyped();
+    const now = await untilOther(deps, terminal, draft);
+    if (now === draft && draft !== null) unplaced.push(path);
+    draft = now;
+  }
+  const text = withLines(prompt.text, unplaced.map(attachedPathLine)) + paste.suffix;
   // The editor would replace the draft.
   const editor = paste.isExact(prompt.text) || draft ? "unused" : await throughEditor(deps, terminal, { text, type });
-  if (editor === "not_typed") return "not_typed";
-  if (editor !== "done" && !(await type(paste.bracketed ? `\u001b[200~${text}\u001b[201~` : text)))
-    return editor === "absent" ? "lost" : "not_typed";
+  if (editor === "not_typed") return notTyped();
+  if (editor !== "done" && !(await type(pasted(text)))) return editor === "absent" ? "lost" : notTyped();
   const before = template.composer?.mayHoldEnter === true ? draft : null;
   const typed = { text, before, draft: draft ?? "", maySend, mayWrite };
   await untilShown(deps, terminal, typed);
@@ -71,6 +82,28 @@ export async function typePrompt(
   if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
   return submit(deps, terminal, typed);
+}
+
+// An agent reads a pasted image from the disk, and shows it within 0.1 s; 20 MB on a loaded machine took a second.
+const filePlacedMs = 10_000;
+
+/** The composer's text when it differs from `before`; the same when nothing changed in time, and null when it cannot be read. */
+async function untilOther(
+  deps: { readonly host: TypingHost; readonly clock: Clock },
+  terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
+  before: string | null,
+): Promise<string | null> {
+  const { clock } = deps;
+  if (before === null) {
+    await clock.sleep(terminal.template.paste.enterDelayMs);
+    return null;
+  }
+  const deadline = clock.now() + filePlacedMs;
+  for (;;) {
+    const now = await composerText(deps, terminal);
+    if ((now !== null && now !== before) || clock.now() >= deadline) return now ?? before;
+    await clock.sleep(composerPollMs);
+  }
 }
 
 // After its editor an agent draws itself again within 0.1 s; 110 KB took one of them 1.5 s.

@@ -21,6 +21,7 @@ export { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 export { createRead } from "./read.ts";
 export { createRescues, type Rescues } from "./rescues.ts";
 export { createSearch } from "./search.ts";
+export { createSessionAttachments, type SessionAttachments, toAttachedFile } from "./session-attachments.ts";
 export { createSessionEvents } from "./session-events.ts";
 export { createNoteStore, type NoteStore } from "./session-notes.ts";
 export { createSessionPages } from "./session-pages.ts";

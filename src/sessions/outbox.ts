@@ -1,4 +1,4 @@
-import type { AgentTemplate } from "../agents/index.ts";
+import { type AgentTemplate, handOver } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { typePrompt } from "./deliver.ts";
@@ -181,11 +181,11 @@ export class Outbox {
     return this.#view.post({ kind: "looked", promptId, maySend: true, held });
   }
 
-  async #send({ promptId, prompt: text, onDraft, mayFollow }: OutboxPrompt): Promise<void> {
+  async #send({ promptId, prompt, files = [], onDraft, mayFollow }: OutboxPrompt): Promise<void> {
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
       const result = await typePrompt(this.#deps, this.#terminal, {
-        text,
+        ...handOver(this.#terminal.template, prompt, files),
         onDraft,
         mayFollow,
         maySend: () => this.#view.maySendNow(),

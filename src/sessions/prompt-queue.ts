@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { AttachedFile } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Started } from "../wire/coding.ts";
@@ -16,6 +17,8 @@ export interface OpenPrompt {
   readonly prompt: string;
   readonly state: "queued" | "sent";
   readonly sentAt: number | null;
+  /** Missing for none. */
+  readonly files?: readonly AttachedFile[];
 }
 
 /** A caller's name for a request, so that a repeat of it has no second effect. */
@@ -42,6 +45,16 @@ export interface QueueEntry {
   readonly state: "queued" | "sent";
   readonly started: Started;
   readonly idempotency: IdempotencyClaim | null;
+  /** Takes the prompt's attachments for its session, in the same transaction. Missing for none. */
+  readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
+}
+
+/** What a queue needs of attachments. */
+export interface PromptFiles {
+  /** The files of these prompts, in the order of each. */
+  ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly AttachedFile[]>>;
+  /** Frees what a prompt took that the agent never gets. */
+  release(promptId: string): Promise<void>;
 }
 
 /** Prompts on their way to agents, in the store, so that a restart loses none. */
@@ -85,10 +98,10 @@ const cameBefore = {
 } as const satisfies Record<string, readonly PromptState[]>;
 
 /** A queue over the tables `queued_prompts` and `idempotency_keys`. */
-export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue {
+export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: PromptFiles): PromptQueue {
   async function put(
     on: Kysely<Tables>,
-    { promptId, sessionId, prompt, state, started, idempotency }: QueueEntry,
+    { promptId, sessionId, prompt, state, started, idempotency, claimFiles }: QueueEntry,
   ): Promise<void> {
     const now = clock.now();
     await on
@@ -106,6 +119,7 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         sent_at: state === "sent" ? now : null,
       }))
       .execute();
+    await claimFiles?.(sessionId, on);
     if (idempotency === null) return;
     await on
       .insertInto("idempotency_keys")
@@ -160,12 +174,17 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         .where("state", "in", ["queued", "sent"])
         .orderBy("position")
         .execute();
-      return rows.map((row) => ({
-        promptId: row.prompt_id,
-        prompt: row.prompt,
-        state: row.state === "sent" ? "sent" : "queued",
-        sentAt: row.sent_at,
-      }));
+      const attached = await files?.ofPrompts(rows.map((row) => row.prompt_id));
+      return rows.map((row) => {
+        const of = attached?.get(row.prompt_id);
+        return {
+          promptId: row.prompt_id,
+          prompt: row.prompt,
+          state: row.state === "sent" ? "sent" : "queued",
+          sentAt: row.sent_at,
+          ...(of === undefined ? {} : { files: of }),
+        };
+      });
     },
 
     async prune() {
@@ -203,10 +222,17 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
         .where("prompt_id", "=", promptId)
         .where("state", "in", [...cameBefore[state]])
         .executeTakeFirstOrThrow();
+      if (state === "lost" && numUpdatedRows > 0n) await files?.release(promptId);
       return numUpdatedRows > 0n;
     },
 
     async loseAll(sessionId) {
+      const queued = await db
+        .selectFrom("queued_prompts")
+        .select("prompt_id")
+        .where("session_id", "=", sessionId)
+        .where("state", "=", "queued")
+        .execute();
       for (const [from, to] of [
         ["queued", "lost"],
         ["sent", "unknown"],
@@ -218,9 +244,27 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock): PromptQueue
           .where("state", "=", from)
           .execute();
       }
+      for (const { prompt_id: promptId } of queued) await files?.release(promptId);
     },
 
     async moveAll(sessionId, toSessionId, transaction = db) {
+      await transaction
+        .updateTable("attachments")
+        .set({ session_id: toSessionId })
+        .where("session_id", "=", sessionId)
+        .where((eb) =>
+          eb(
+            "attachment_id",
+            "in",
+            eb
+              .selectFrom("prompt_attachments")
+              .innerJoin("queued_prompts", "queued_prompts.prompt_id", "prompt_attachments.prompt_id")
+              .select("prompt_attachments.attachment_id")
+              .where("queued_prompts.session_id", "=", sessionId)
+              .where("queued_prompts.state", "in", ["queued", "sent"]),
+          ),
+        )
+        .execute();
       const { last } = await transaction
         .selectFrom("queued_prompts")
         .select((eb) => eb.fn.coalesce(eb.fn.max("position"), eb.lit(0)).as("last"))

@@ -1,5 +1,6 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
+import { splitAttached } from "../transcripts/index.ts";
 import type { OnDraft } from "../wire/coding.ts";
 import type { OpenPrompt, PromptState } from "./prompt-queue.ts";
 import { withoutInvisible } from "./prompt-text.ts";
@@ -185,5 +186,5 @@ export function containsPrompt(ours: string, reported: string): boolean {
 
 /** A text in the form in which agents report it, and show it. */
 export function asReported(text: string): string {
-  return withoutInvisible(text).normalize("NFC").replaceAll(/\s+/g, " ").trim();
+  return withoutInvisible(splitAttached(text).text).normalize("NFC").replaceAll(/\s+/g, " ").trim();
 }

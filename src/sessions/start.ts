@@ -1,4 +1,4 @@
-import type { AgentTemplate, Environment } from "../agents/index.ts";
+import { type AgentTemplate, type AttachedFile, type Environment, handOver } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { newUuid } from "../core/ids.ts";
 import type { NewWorktree, Worktrees } from "../worktrees/index.ts";
@@ -7,7 +7,7 @@ import type { LaunchNames, LaunchOrder } from "./launch.ts";
 import type { LiveSession } from "./live-session.ts";
 import { AgentEndedUnfollowed, type LiveSessions } from "./live-sessions.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import type { IdempotencyClaim, PromptQueue } from "./prompt-queue.ts";
+import type { IdempotencyClaim, PromptQueue, QueueEntry } from "./prompt-queue.ts";
 import { maxArgumentPromptBytes } from "./prompt-text.ts";
 import { notEnded, type SessionRecord, type SessionStore } from "./session-store.ts";
 
@@ -15,6 +15,10 @@ import { notEnded, type SessionRecord, type SessionStore } from "./session-store
 export interface NewPrompt {
   readonly promptId: string;
   readonly text: string;
+  /** Its attachments. */
+  readonly files: readonly AttachedFile[];
+  /** Takes them for the session, in the transaction that stores the prompt. */
+  readonly claimFiles: QueueEntry["claimFiles"];
   readonly idempotency: IdempotencyClaim | null;
   /**
    * Checks that the agent may receive it in this directory; a worktree has no files until it exists.
@@ -82,6 +86,15 @@ export interface StarterDeps {
 export function createStarter(deps: StarterDeps): Starter {
   const { store, queue, live, worktrees, clock } = deps;
 
+  /** What goes on the command line for this prompt; null for one that is typed later. */
+  function inArguments(
+    template: AgentTemplate,
+    { text, files }: { readonly text: string; readonly files: readonly AttachedFile[] },
+  ): { readonly prompt: string; readonly files: readonly string[] } | null {
+    const handed = handOver(template, text, files);
+    return fitsArgv(template, handed.text) ? { prompt: handed.text, files: handed.beside } : null;
+  }
+
   function fitsArgv(template: AgentTemplate, text: string): boolean {
     return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
   }
@@ -108,7 +121,7 @@ export function createStarter(deps: StarterDeps): Starter {
       requireAccepted(agent.template, options, deps);
       const { prompt } = session;
       const sessionId = newUuid();
-      const inArgv = prompt !== null && fitsArgv(agent.template, prompt.text);
+      const inArgv = prompt === null ? null : inArguments(agent.template, prompt);
       const order: LaunchOrder = {
         kind: "start",
         sessionId,
@@ -116,12 +129,14 @@ export function createStarter(deps: StarterDeps): Starter {
         ...options,
         dir: await dirFor(sessionId, options.dir, session),
         env: deps.environmentOf(agent.template),
-        prompt: inArgv ? prompt.text : null,
+        prompt: null,
+        ...inArgv,
       };
       const launching = live.launch(order, async (names) => {
         const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
         const entry =
-          prompt && ({ ...entryOf(sessionId, prompt), state: inArgv ? "sent" : "queued", started: "new" } as const);
+          prompt &&
+          ({ ...entryOf(sessionId, prompt), state: inArgv === null ? "queued" : "sent", started: "new" } as const);
         await store.insert(record, entry === null ? undefined : (transaction) => queue.add(entry, transaction));
         return record;
       });
@@ -145,14 +160,17 @@ export function createStarter(deps: StarterDeps): Starter {
       if (!session.stored) await store.insert(record);
       if (prompt !== null) await queue.add({ ...entryOf(sessionId, prompt), state: "queued", started: "resumed" });
       const first = await firstWaiting(queue, sessionId);
-      const inArgv = first !== null && fitsArgv(template, first.prompt);
+      const inArgv = first === null ? null : inArguments(template, { text: first.prompt, files: first.files ?? [] });
+      /** The prompt on the command line. */
+      const sent = inArgv === null ? null : first;
       const order: LaunchOrder = {
         ...{ kind: "resume", sessionId, template, binary, env, ...options },
-        prompt: inArgv ? first.prompt : null,
+        prompt: null,
+        ...inArgv,
         systemPrompt: null,
       };
       const launching = live.launch(order, async (names) => {
-        if (inArgv) await queue.mark(first.promptId, "sent");
+        if (sent !== null) await queue.mark(sent.promptId, "sent");
         const { transcriptPath } = record;
         const { permissionMode } = options;
         const patch = { ...names, ...notEnded, transcriptPath, permissionMode, updatedAt: clock.now() };
@@ -161,8 +179,8 @@ export function createStarter(deps: StarterDeps): Starter {
       });
       return launching.catch(async (error: unknown) => {
         // Nothing ran: the caller gets the error, and the other prompts keep waiting.
-        if (inArgv && fateAfter(error) === "unknown") await queue.mark(first.promptId, "unknown");
-        else if (inArgv && first.promptId !== prompt?.promptId) await queue.putBack(first.promptId);
+        if (sent !== null && fateAfter(error) === "unknown") await queue.mark(sent.promptId, "unknown");
+        else if (sent !== null && sent.promptId !== prompt?.promptId) await queue.putBack(sent.promptId);
         if (prompt !== null) await queue.mark(prompt.promptId, "lost");
         const { closedAt, exitCode, signal, lastScreen, endedAfterIdleMs } = record;
         await store.update(sessionId, { closedAt, exitCode, signal, lastScreen, endedAfterIdleMs });
@@ -172,8 +190,8 @@ export function createStarter(deps: StarterDeps): Starter {
   };
 }
 
-function entryOf(sessionId: string, { promptId, text, idempotency }: NewPrompt) {
-  return { promptId, sessionId, prompt: text, idempotency };
+function entryOf(sessionId: string, { promptId, text, idempotency, claimFiles }: NewPrompt) {
+  return { promptId, sessionId, prompt: text, idempotency, claimFiles };
 }
 
 /** @throws PosternError `session_not_found` | `session_busy` */

@@ -15,6 +15,7 @@ import { chatMigration } from "./migrations/0010-chat.ts";
 import { deletionsMigration } from "./migrations/0011-deletions.ts";
 import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
+import { attachmentsMigration } from "./migrations/0014-attachments.ts";
 import { pushMigration } from "./migrations/0015-push.ts";
 import { sessionNotesMigration } from "./migrations/0017-session-notes.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
@@ -35,6 +36,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0011-deletions": deletionsMigration,
   "0012-worktree-names": worktreeNamesMigration,
   "0013-idle-agents": idleAgentsMigration,
+  "0014-attachments": attachmentsMigration,
   "0015-push": pushMigration,
   "0017-session-notes": sessionNotesMigration,
   "0020-shares": sharesMigration,

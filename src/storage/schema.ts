@@ -228,6 +228,28 @@ export interface Tables {
     created_at: number;
     sent_at: number | null;
   };
+  /** Files for prompts. The files are in the state folder. */
+  attachments: {
+    attachment_id: string;
+    account_id: string;
+    /** The session whose prompts use it, by its id at that time; null until a prompt uses it. */
+    session_id: string | null;
+    /** As the caller named it. */
+    name: string;
+    /** Its name in the state folder: ASCII, with the extension of its type. */
+    file_name: string;
+    media_type: string;
+    size_bytes: number;
+    sha256: string;
+    created_at: number;
+  };
+  prompt_attachments: {
+    prompt_id: string;
+    attachment_id: string;
+    position: number;
+    /** Whether the session had it through this prompt first: then it is free again if the prompt is refused. */
+    newly_taken: number;
+  };
   idempotency_keys: {
     account_id: string;
     idempotency_key: string;

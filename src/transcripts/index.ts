@@ -1,3 +1,4 @@
+export { type AttachedRef, attachedPathLine, splitAttached } from "./attached-files.ts";
 export {
   countAt,
   type Fields,

@@ -1,4 +1,5 @@
 import type { Turn } from "../wire/turn.ts";
+import { splitAttached } from "./attached-files.ts";
 import { type Fields, parseLine, timeOf } from "./json-fields.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSink, LineSource } from "./line-source.ts";
@@ -51,7 +52,11 @@ export interface TurnBuilder {
 }
 
 export function createFormat(parts: FormatParts): TranscriptFormat {
-  const { promptOf, picturesOf, createAnswer, readAnswerText, ...format } = parts;
+  const { picturesOf, createAnswer, readAnswerText, promptOf: rawPromptOf, ...format } = parts;
+  const promptOf = (line: Fields): string | null => {
+    const text = rawPromptOf(line);
+    return text === null ? null : splitAttached(text).text;
+  };
 
   function prompt(draft: TurnDraft, line: Fields): void {
     const text = promptOf(line);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { splitAttached } from "./attached-files.ts";
 import { type Fields, parseLine } from "./json-fields.ts";
 import { cut } from "./turn-parts.ts";
 
@@ -125,7 +126,7 @@ export function createTurnLog(from: SavedIndexer | null, { promptCharacters = de
     lastRole: (): TurnMark["role"] | undefined => marks.at(-1)?.role,
     prompt(mark: Omit<TurnMark, "role">, text: string): void {
       marks.push({ role: "user", ...mark });
-      facts.firstPrompt ??= cut(text, promptCharacters);
+      facts.firstPrompt ??= cut(splitAttached(text).text, promptCharacters);
       facts.lastTurn = { kind: "open" };
     },
     answer: (mark: Omit<TurnMark, "role">): void => void marks.push({ role: "assistant", ...mark }),

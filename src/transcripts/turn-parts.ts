@@ -1,3 +1,4 @@
+import { imageTypeOf } from "../core/image-types.ts";
 import type { Block, ToolResult, Turn, TurnImage, Usage } from "../wire/turn.ts";
 
 /** A tool's result is cut here. */
@@ -191,21 +192,13 @@ const maxImagesCharacters = 6_000_000;
 /** Further images are left out. */
 const maxImages = 20;
 
-/** File signatures by type. Nothing else is an image, whatever a transcript calls it: SVG can contain scripts. */
-const beginnings = [
-  ["image/png", /^\x89PNG\r\n\x1a\n/],
-  ["image/jpeg", /^\xff\xd8\xff/],
-  ["image/gif", /^GIF8[79]a/],
-  ["image/webp", /^RIFF[^]{4}WEBP/],
-] as const;
 /** Base64 characters of the longest signature. */
 const beginningCharacters = 24;
 
 /** An image by its content; null for a type that a browser should not show. */
 function imageOf(base64: string): TurnImage | null {
-  const head = Buffer.from(base64.slice(0, beginningCharacters), "base64").toString("latin1");
-  const mediaType = beginnings.find(([, begins]) => begins.test(head))?.[0];
-  if (mediaType === undefined) return null;
+  const mediaType = imageTypeOf(Buffer.from(base64.slice(0, beginningCharacters), "base64"));
+  if (mediaType === null) return null;
   return { mediaType, data: base64.length <= maxImageCharacters && isBase64(base64) ? base64 : null };
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { attachmentIdSchema, maxPromptAttachments } from "./attachments.ts";
 import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
@@ -157,6 +158,11 @@ export const askInputSchema = z
       .describe(
         "If the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. If omitted: `composer_not_empty`.",
       ),
+    attachments: z
+      .array(attachmentIdSchema)
+      .max(maxPromptAttachments)
+      .optional()
+      .describe("Ids of uploaded files (`POST /api/coding/attachments`) that go with the prompt."),
     allowCommands: z.boolean().optional().describe("Allow prompts that start with `/` or `!` (agent commands)."),
   })
   .meta({ id: "AskInput" });

@@ -27,6 +27,7 @@ export const problemCodes = [
   "rescue_not_found",
   "recording_not_found",
   "share_not_found",
+  "attachment_not_found",
   "account_exists",
   "session_busy",
   "session_mismatch",
@@ -37,8 +38,11 @@ export const problemCodes = [
   "idempotency_conflict",
   "permission_pending",
   "composer_not_empty",
+  "attachment_in_use",
   "too_large",
+  "attachment_too_large",
   "unsupported_media_type",
+  "attachment_type_refused",
   "dir_not_found",
   "not_a_git_repository",
   "base_branch_not_found",
@@ -168,6 +172,23 @@ export const problemHelp = {
   recording_not_found: {
     meaning: "This session has no recording, or it was deleted to make space for newer ones.",
     remedy: "Read the conversation instead: `coding_read_session`.",
+  },
+  attachment_not_found: {
+    meaning: "No attachment has this id, it belongs to another account or another session, or it was deleted.",
+    remedy: "Upload the file again: `POST /api/coding/attachments`. Files that no prompt uses are deleted after a day.",
+  },
+  attachment_in_use: {
+    meaning: "A prompt that is waiting for the agent uses this attachment.",
+    remedy: "Delete it after the agent has received the prompt, or cancel the prompt first.",
+  },
+  attachment_too_large: {
+    meaning: "The file is larger than 20 MB, or the files of the session or account exceed their limit.",
+    remedy: "Send a smaller file, or delete attachments that you no longer need.",
+  },
+  attachment_type_refused: {
+    meaning:
+      "The file is not a PNG, JPEG, GIF or WebP image, PDF or UTF-8 text, is damaged, or is not what its name says.",
+    remedy: "Convert the file, or copy it into the agent's folder and mention its path in the prompt.",
   },
   account_exists: { meaning: "Another account has this name.", remedy: "Choose another name." },
   session_busy: {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { imageTypes } from "./attachments.ts";
 
 /** The result of a tool call. Long text is cut, and `truncated` is then true. */
 export const toolResultSchema = z.object({ ok: z.boolean(), text: z.string(), truncated: z.boolean() });
@@ -18,7 +19,7 @@ export const blockSchema = z.discriminatedUnion("type", [
 
 /** An image in a prompt, of a type that browsers can show safely. */
 export const turnImageSchema = z.object({
-  mediaType: z.enum(["image/png", "image/jpeg", "image/gif", "image/webp"]).describe("Detected from the content."),
+  mediaType: z.enum(imageTypes).describe("Detected from the content."),
   data: z.string().nullable().describe("Base64-encoded. Null if the image is too large to return."),
 });
 

@@ -19,6 +19,7 @@ export const furtherTests: readonly string[] = [
   "test/gateway/oauth-docs.test.ts",
   "src/storage/upgrade.test.ts",
   // Further agents, and what is known of all agents but rarely changes.
+  "test/e2e/attachments.test.ts",
   "test/e2e/opencode.test.ts",
   "test/e2e/further-agents.test.ts",
   "test/e2e/agent-versions.test.ts",

@@ -86,6 +86,8 @@ export const claudeCode: AgentTemplate = {
     isExact: (text) => text.length <= longestExactPaste && !/[\n\t]/.test(text),
     editorKey: "\x07",
   },
+  // A mention puts the file into the prompt: the model gets an image's bytes (2.1.329, first prompts and later ones).
+  attachments: { lineFor: (path) => (/^[\w./+-]+$/.test(path) ? `@${path}` : `@"${path}"`) },
   interruptKeys: "\x1b",
   exitKeys: ["\x04", "\x04"],
   loginArgs: ["auth", "login"],

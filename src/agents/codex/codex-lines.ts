@@ -193,9 +193,13 @@ export function codexPromptText(payload: Fields): string | null {
   const opening = text.trimStart();
   if (typed === null && injected.some((beginning) => opening.startsWith(beginning))) return null;
   const request = opening.startsWith(editorContext) ? text.indexOf(editorRequest) : -1;
-  const said = request < 0 ? text : text.slice(request + editorRequest.length);
+  const asked = request < 0 ? text : text.slice(request + editorRequest.length);
+  const said = hasImages(payload) ? asked.replace(imagePlaceholders, "") : asked;
   return said === "" && !hasImages(payload) ? null : said || "[image]";
 }
+
+/** What the composer puts in the place of pasted images, before the text. */
+const imagePlaceholders = /^(?:\[Image #\d{1,4}\] ?)+/;
 
 function hasImages(payload: Fields): boolean {
   const content = [...listAt(payload, "content"), ...listAt(fieldsAt(payload, "item"), "content")];

@@ -66,6 +66,14 @@ export const codex: AgentTemplate = {
   commands: codexCommands,
   accepts: { model: true, systemPrompt: "file", prompt: true },
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: "\x07" },
+  // The argument `--image`, and later a pasted path, give the model the image's bytes; a mention does not (0.169.0). The argument is a
+  // list with commas, and a pasted path is split like a shell's words.
+  attachments: {
+    beside: {
+      takes: ({ path, isImage }) => isImage && /^[\w./+-]+$/.test(path),
+      placeholder: (nth) => `[Image #${nth}]`,
+    },
+  },
   interruptKeys: "\x1b",
   exitKeys: ["/quit", "\r"],
   // It waits for the browser on local port 1455.
@@ -157,6 +165,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
     ...settings.flatMap((setting) => ["-c", setting]),
     ...(await keyProviderArguments(home, config, request.env)),
     ...(await trustedHookArguments(binary, hookOf(request), request.env)),
+    ...(request.files ?? []).map((path) => `--image=${path}`),
     ...positionals(request),
   ];
   return { argv, env: { ...env, ...helpers } };

@@ -1,0 +1,192 @@
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Kysely } from "kysely";
+import type { Clock } from "../core/clock.ts";
+import { PosternError } from "../core/errors.ts";
+import { createGate } from "../core/gate.ts";
+import { newUuid } from "../core/ids.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { Tables } from "../storage/schema.ts";
+import { type Attachment, maxSessionAttachmentBytes } from "../wire/attachments.ts";
+import {
+  type AttachmentRow,
+  type AttachmentStore,
+  attachmentOf,
+  createAttachmentStore,
+  sessionFull,
+} from "./attachment-store.ts";
+import { checkContent, fileNameFor, refuseName, refuseOtherType } from "./check-content.ts";
+import { attachmentError, attachmentNotFound } from "./errors.ts";
+import { removeStrays, writeBody } from "./files.ts";
+
+/** A file to add. */
+export interface NewAttachment {
+  readonly accountId: string;
+  /** Every id of the session that it is for; null for a new session. */
+  readonly sessionIds: readonly string[] | null;
+  /** As the caller named it. */
+  readonly name: string;
+  /** The type that the caller gave it, without parameters; null if unknown. */
+  readonly mediaType: string | null;
+}
+
+/** An attachment with its file. */
+export interface StoredAttachment extends Attachment {
+  /** Absolute. */
+  readonly path: string;
+  /** The session that uses it, by its id at that time; null until a prompt uses it. */
+  readonly sessionId: string | null;
+}
+
+/** Files for prompts, in the folder `attachments` of the state folder. */
+export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> {
+  /**
+   * Stores a file, as it arrives. Of a file that is refused nothing remains.
+   * @throws PosternError `attachment_too_large` | `attachment_type_refused` | `invalid_request` (its name) | `rate_limited`
+   */
+  add(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment>;
+  /** The account's attachments of these ids, in this order. @throws PosternError `attachment_not_found` */
+  find(attachmentIds: readonly string[], accountId: string): Promise<readonly StoredAttachment[]>;
+  /** The attachments of these prompts, in the order of each. */
+  ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredAttachment[]>>;
+  /** The attachments of a session, which has these ids, among those of `attachmentIds`. */
+  ofSession(sessionIds: readonly string[], attachmentIds: readonly string[]): Promise<readonly StoredAttachment[]>;
+  /** @throws PosternError `attachment_not_found` | `attachment_in_use` */
+  remove(attachmentId: string, accountId: string): Promise<void>;
+  /** Removes the attachments of a session, which has these ids. @returns how many there were */
+  forget(sessionIds: readonly string[]): Promise<number>;
+  /** Removes files that no prompt has used within a day, and what was left behind by a crash. */
+  sweep(): Promise<void>;
+}
+
+// What an account has in its forms at once: one prompt takes 20 files of 20 MB, and no session more than 100 MB.
+const maxUnusedBytes = 200 * 1024 * 1024;
+const maxUnused = 200;
+/** Each upload holds a connection and, at its end, 20 MB of memory while its content is checked. Further ones are refused. */
+const uploads = { perAccount: 6, checkedAtOnce: 2, waiting: 100 };
+
+export function createAttachments(deps: {
+  readonly db: Kysely<Tables>;
+  readonly clock: Clock;
+  /** The state folder. */
+  readonly home: string;
+}): Attachments {
+  const root = join(deps.home, "attachments");
+  const store = createAttachmentStore(deps);
+  const lock = createKeyedLock();
+  const checks = createGate({ atOnce: uploads.checkedAtOnce, waiting: uploads.waiting });
+  const running = new Map<string, number>();
+
+  function withPath(row: AttachmentRow): StoredAttachment {
+    return { ...attachmentOf(row), path: join(root, row.attachment_id, row.file_name), sessionId: row.session_id };
+  }
+
+  async function removeFiles(attachmentIds: readonly string[]): Promise<void> {
+    for (const id of attachmentIds) await rm(join(root, id), { recursive: true, force: true });
+  }
+
+  async function refuseOverLimits({ accountId, sessionIds }: NewAttachment, sizeBytes: number): Promise<void> {
+    const unused = await store.unusedOf(accountId);
+    if (unused.count >= maxUnused || unused.sizeBytes + sizeBytes > maxUnusedBytes) {
+      throw attachmentError(
+        "attachment_too_large",
+        "Your account has too many files that no prompt uses. Delete some of them, or wait: they are deleted after a day.",
+      );
+    }
+    if (sessionIds !== null && (await store.sizeOfSession(sessionIds)) + sizeBytes > maxSessionAttachmentBytes) {
+      throw sessionFull();
+    }
+  }
+
+  async function receive(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment> {
+    const attachmentId = newUuid();
+    const folder = join(root, attachmentId);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const arriving = join(folder, "arriving");
+    try {
+      const { sizeBytes, sha256 } = await writeBody(arriving, body);
+      const type = await checks.run(async () => checkContent(await readFile(arriving), file.name));
+      refuseOtherType(file, type);
+      const fileName = fileNameFor(file.name, type);
+      await rename(arriving, join(folder, fileName));
+      const row: AttachmentRow = {
+        attachment_id: attachmentId,
+        account_id: file.accountId,
+        session_id: null,
+        name: file.name,
+        file_name: fileName,
+        media_type: type,
+        size_bytes: sizeBytes,
+        sha256,
+        created_at: deps.clock.now(),
+      };
+      // One after another, so that two uploads do not both take the last place.
+      await lock.run(file.accountId, async () => {
+        await refuseOverLimits(file, sizeBytes);
+        await store.insert(row);
+      });
+      return attachmentOf(row);
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  return {
+    claim: store.claim,
+    release: store.release,
+
+    async add(file, body) {
+      refuseName(file.name);
+      const { accountId } = file;
+      const others = running.get(accountId) ?? 0;
+      if (others >= uploads.perAccount) {
+        throw new PosternError("rate_limited", `The maximum of ${uploads.perAccount} uploads is running. Try again.`);
+      }
+      running.set(accountId, others + 1);
+      try {
+        await refuseOverLimits(file, 1);
+        return await receive(file, body);
+      } finally {
+        const left = (running.get(accountId) ?? 1) - 1;
+        if (left === 0) running.delete(accountId);
+        else running.set(accountId, left);
+      }
+    },
+
+    async find(attachmentIds, accountId) {
+      const rows = new Map((await store.among(attachmentIds, accountId)).map((row) => [row.attachment_id, row]));
+      return attachmentIds.map((id) => {
+        const row = rows.get(id);
+        if (row === undefined) throw attachmentNotFound(id);
+        return withPath(row);
+      });
+    },
+
+    async ofPrompts(promptIds) {
+      const rows = await store.ofPrompts(promptIds);
+      return new Map([...rows].map(([promptId, of]) => [promptId, of.map(withPath)]));
+    },
+
+    async ofSession(sessionIds, attachmentIds) {
+      const rows = await store.among(attachmentIds);
+      return rows.filter((row) => row.session_id !== null && sessionIds.includes(row.session_id)).map(withPath);
+    },
+
+    async remove(attachmentId, accountId) {
+      await store.remove(attachmentId, accountId);
+      await removeFiles([attachmentId]);
+    },
+
+    async forget(sessionIds) {
+      const removed = await store.removeOfSession(sessionIds);
+      await removeFiles(removed);
+      return removed.length;
+    },
+
+    async sweep() {
+      await removeFiles(await store.removeUnused());
+      await removeStrays(root, { store, now: deps.clock.now() });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import { createHash } from "node:crypto";
+import { open, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { isErrno } from "../core/errors.ts";
+import { isUuid } from "../core/ids.ts";
+import { maxAttachmentBytes } from "../wire/attachments.ts";
+import type { AttachmentStore } from "./attachment-store.ts";
+import { attachmentError } from "./errors.ts";
+
+/**
+ * Writes an upload as it arrives, for its user only.
+ * @throws PosternError `attachment_too_large` as soon as it is
+ */
+export async function writeBody(
+  path: string,
+  body: AsyncIterable<Uint8Array>,
+): Promise<{ readonly sizeBytes: number; readonly sha256: string }> {
+  const hash = createHash("sha256");
+  const file = await open(path, "wx", 0o600);
+  let sizeBytes = 0;
+  try {
+    for await (const piece of body) {
+      sizeBytes += piece.byteLength;
+      if (sizeBytes > maxAttachmentBytes) throw tooLarge();
+      hash.update(piece);
+      await file.writeFile(piece);
+    }
+    await file.chmod(0o600);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { sizeBytes, sha256: hash.digest("hex") };
+}
+
+export function tooLarge() {
+  return attachmentError(
+    "attachment_too_large",
+    `The file is larger than ${maxAttachmentBytes / 1024 / 1024} MB. Send a smaller one, or copy it into the agent's folder.`,
+  );
+}
+
+// An upload that still arrives is newer: it ends when nothing arrives for a minute.
+const strayForMs = 3_600_000;
+
+/** Removes folders without a row: of uploads and deletions that a crash ended. */
+export async function removeStrays(
+  root: string,
+  { store, now }: { readonly store: Pick<AttachmentStore, "among">; readonly now: number },
+): Promise<void> {
+  const names = await readdir(root).catch((error: unknown) => {
+    if (isErrno(error, "ENOENT")) return []; // nothing was ever uploaded
+    throw error;
+  });
+  const ids = names.filter(isUuid);
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    const some = ids.slice(at, at + idsAtOnce);
+    const known = new Set((await store.among(some)).map((row) => row.attachment_id));
+    for (const id of some.filter((other) => !known.has(other))) {
+      const folder = join(root, id);
+      const changedAt = await stat(folder).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => now, // removed meanwhile
+      );
+      if (now - changedAt > strayForMs) await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+/** Of one query. */
+const idsAtOnce = 500;

@@ -1,0 +1,37 @@
+/** A file that Postern attached to a prompt, as the prompt's text names it. */
+export interface AttachedRef {
+  readonly attachmentId: string;
+  /** Absolute. */
+  readonly path: string;
+}
+
+/** One line for each file, in the words of an agent: a mention, or the path alone. */
+const attachedLine =
+  /^(?:@"?|Attached file: )(\/.{0,4096}\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[\w.-]{1,100})"?$/;
+/** Longer lines are no such line, and are not looked at. */
+const maxLineLength = 4_400;
+/** More than a prompt can have. */
+const maxLines = 50;
+
+/** How a prompt names a file to an agent that takes paths. */
+export function attachedPathLine(path: string): string {
+  return `Attached file: ${path}`;
+}
+
+/**
+ * A prompt without the lines at its end that name attachments, which Postern added for the agent. A text of nothing else stays as it is.
+ * Takes time for the end of the text only, however long and whatever it is.
+ */
+export function splitAttached(text: string): { readonly text: string; readonly files: readonly AttachedRef[] } {
+  const files: AttachedRef[] = [];
+  let rest = text.trimEnd();
+  while (files.length < maxLines) {
+    const start = rest.lastIndexOf("\n") + 1;
+    const line = rest.length - start > maxLineLength ? "" : rest.slice(start).trim();
+    const [, path, attachmentId] = attachedLine.exec(line) ?? [];
+    if (path === undefined || attachmentId === undefined) break;
+    files.unshift({ attachmentId, path });
+    rest = rest.slice(0, start).trimEnd();
+  }
+  return files.length === 0 || rest === "" ? { text, files: [] } : { text: rest, files };
+}
