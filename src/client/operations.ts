@@ -202,6 +202,8 @@ export type AskInput = {
   readonly idempotencyKey?: string | undefined;
   /** If the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. If omitted: `composer_not_empty`. */
   readonly onDraft?: "clear" | "append" | undefined;
+  /** Ids of uploaded files (`POST /api/coding/attachments`) that go with the prompt. */
+  readonly attachments?: ReadonlyArray<string> | undefined;
   /** Allow prompts that start with `/` or `!` (agent commands). */
   readonly allowCommands?: boolean | undefined;
 };
@@ -298,6 +300,15 @@ export type AskOutput = {
   readonly ignored: ReadonlyArray<string>;
   /** With `waitMs`: turns since this prompt. */
   readonly turns?: ReadonlyArray<Turn> | undefined;
+};
+
+export type Attachment = {
+  readonly attachmentId: string;
+  readonly name: string;
+  /** Detected from the content. */
+  readonly mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf" | "text/plain";
+  readonly sizeBytes: number;
+  readonly sha256: string;
 };
 
 export type AuditEntry = {
@@ -984,7 +995,7 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "too_large" | "unsupported_media_type" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
@@ -1980,6 +1991,14 @@ export interface Operations {
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists the labels of the sessions that the caller can see. Needs the scope `coding:read`. */
   listLabels<T = LabelList>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Returns an attachment. Only PNG, JPEG, GIF and WebP images are sent to be shown. Other files are sent as a download. Needs the scope `coding:read`. */
+  getAttachment(input: {
+    readonly attachmentId: string;
+  }, options?: CallOptions): Promise<Response>;
+  /** Deletes an attachment. Needs the scope `coding:write`. */
+  removeAttachment<T = void>(input: {
+    readonly attachmentId: string;
+  }, options?: CallOptions<T>): Promise<T>;
   /** Lists rescues: uncommitted work saved when worktrees were removed. Needs the scope `coding:read`. */
   rescueList<T = {
     /** Most recent first. */
@@ -2287,6 +2306,8 @@ export function createOperations(send: Send): Operations {
     editSession: (input, options) => send.json("PATCH /api/coding/sessions/{sessionId}", { body: input }, options),
     seeSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/seen", { query: input }, options),
     listLabels: (input, options) => send.json("GET /api/coding/labels", { query: input }, options),
+    getAttachment: (input, options) => send.raw("GET /api/coding/attachments/{attachmentId}", { query: input }, options),
+    removeAttachment: (input, options) => send.json("DELETE /api/coding/attachments/{attachmentId}", { query: input }, options),
     rescueList: (input, options) => send.json("POST /api/coding/rescue_list", { body: input }, options),
     rescueShow: (input, options) => send.json("POST /api/coding/rescue_show", { body: input }, options),
     rescueRestore: (input, options) => send.json("POST /api/coding/rescue_restore", { body: input }, options),
