@@ -1,6 +1,6 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
-import type { AgentCommands } from "./command-files.ts";
 import type { AttachedFile } from "./attached-files.ts";
+import type { AgentCommands } from "./command-files.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
 export type Environment = Readonly<Record<string, string>>;
