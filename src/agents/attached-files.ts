@@ -1,12 +1,5 @@
 import { attachedPathLine } from "../transcripts/index.ts";
-import type { AgentTemplate } from "./template.ts";
-
-/** A file for a prompt. */
-export interface AttachedFile {
-  /** Absolute. */
-  readonly path: string;
-  readonly isImage: boolean;
-}
+import type { AgentTemplate, AttachedFile } from "./template.ts";
 
 /** A prompt with its files, in the form that the agent takes best. */
 export interface HandedPrompt {

@@ -1,5 +1,5 @@
 export { type VersionNotice, versionNotice } from "./agent-versions.ts";
-export { type AttachedFile, type HandedPrompt, handOver, withLines } from "./attached-files.ts";
+export { type HandedPrompt, handOver, withLines } from "./attached-files.ts";
 export type { AgentCommand, AgentCommands } from "./command-files.ts";
 export { customAgentSchema } from "./custom/custom.ts";
 export {
@@ -17,6 +17,7 @@ export { dialogIdOf, isAbout, type ScreenDialog } from "./screen-dialog.ts";
 export { type AgentSetupJobs, createAgentSetupJobs } from "./setup-jobs.ts";
 export type {
   AgentTemplate,
+  AttachedFile,
   Environment,
   ExternalHolder,
   HookClaim,

@@ -1,5 +1,4 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
-import type { AttachedFile } from "./attached-files.ts";
 import type { AgentCommands } from "./command-files.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
@@ -89,6 +88,13 @@ interface PasteHabits {
   isExact(text: string): boolean;
   /** The key that opens the composer's text in `$VISUAL`, or null. */
   readonly editorKey: string | null;
+}
+
+/** A file for a prompt. */
+export interface AttachedFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly isImage: boolean;
 }
 
 /** How the agent takes files with a prompt. */

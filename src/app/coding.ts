@@ -303,7 +303,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const retirement = createIdleRetirement({ ...deps, live, locator });
   return {
     ask: createAsk(asking),
-    read: createRead({ locator, transcripts, clock }),
+    read: createRead({ locator, transcripts, attachments, clock }),
     list: createList({ catalog, pages, visibleDirs, templates }),
     search: createSearch({ catalog, pages, visibleDirs, templates }),
     close,
@@ -319,7 +319,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     listAgents: () => agents.list(),
     attachments: createSessionAttachments({ attachments, locator }),
     rescues: createRescues({ ...deps, locator, worktrees }),
-    recordings: createRecordings({ ...deps, locator, store, queue, catalog, notes }),
+    recordings: createRecordings({ ...deps, attachments, locator, store, queue, catalog, notes }),
     changes,
     findTurns: createFindTurns({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),

@@ -47,6 +47,8 @@ export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> 
   add(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment>;
   /** The account's attachments of these ids, in this order. @throws PosternError `attachment_not_found` */
   find(attachmentIds: readonly string[], accountId: string): Promise<readonly StoredAttachment[]>;
+  /** An attachment of any account, for a caller who can see its session. @throws PosternError `attachment_not_found` */
+  findAny(attachmentId: string): Promise<StoredAttachment & { readonly accountId: string }>;
   /** The attachments of these prompts, in the order of each. */
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredAttachment[]>>;
   /** The attachments of a session, which has these ids, among those of `attachmentIds`. */
@@ -161,6 +163,12 @@ export function createAttachments(deps: {
         if (row === undefined) throw attachmentNotFound(id);
         return withPath(row);
       });
+    },
+
+    async findAny(attachmentId) {
+      const [row] = await store.among([attachmentId]);
+      if (row === undefined) throw attachmentNotFound(attachmentId);
+      return { ...withPath(row), accountId: row.account_id };
     },
 
     async ofPrompts(promptIds) {

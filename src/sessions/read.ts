@@ -1,3 +1,4 @@
+import type { Attachments } from "../attachments/index.ts";
 import { createChangeSignal } from "../core/change-signal.ts";
 import type { Clock } from "../core/clock.ts";
 import type { TranscriptSummary, Transcripts } from "../transcripts/index.ts";
@@ -10,6 +11,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 export interface ReadDeps {
   readonly locator: SessionLocator;
   readonly transcripts: Transcripts;
+  readonly attachments: Pick<Attachments, "ofSession">;
   readonly clock: Clock;
 }
 
@@ -34,8 +36,8 @@ export function createRead(
       limit: input.last ?? input.limit ?? defaultLimit,
       images: input.images === true,
     });
-    const turns =
-      read === null ? [] : read.turns.map((turn) => (input.blocks === false ? { ...turn, blocks: [] } : turn));
+    const found = await withAttachments(deps, session, read?.turns ?? []);
+    const turns = found.map((turn) => (input.blocks === false ? { ...turn, blocks: [] } : turn));
     return {
       ...summary,
       turns,
@@ -43,6 +45,26 @@ export function createRead(
       skippedLines: read?.summary.skippedLines ?? 0,
     };
   };
+}
+
+/** A transcript has only the paths of attachments, which are a claim: what is shown of them is what the store knows for this session. */
+async function withAttachments(
+  { attachments }: ReadDeps,
+  { record }: LocatedSession,
+  turns: readonly Turn[],
+): Promise<readonly Turn[]> {
+  const ids = turns.flatMap((turn) => (turn.attachments ?? []).map(({ attachmentId }) => attachmentId));
+  if (ids.length === 0) return turns;
+  const stored = await attachments.ofSession([record.sessionId, ...record.aliases], [...new Set(ids)]);
+  const known = new Map(stored.map((attachment) => [attachment.attachmentId, attachment]));
+  return turns.map((turn) => {
+    if (turn.attachments === undefined) return turn;
+    const shown = turn.attachments.map((attachment) => {
+      const { name, mediaType, sizeBytes } = known.get(attachment.attachmentId) ?? attachment;
+      return { attachmentId: attachment.attachmentId, name, mediaType, sizeBytes };
+    });
+    return { ...turn, attachments: shown };
+  });
 }
 
 async function readTurns(

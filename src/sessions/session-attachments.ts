@@ -6,7 +6,7 @@ import type { Attachment } from "../wire/attachments.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { SessionLocator } from "./locate.ts";
 
-/** Attachments as their account's callers have them: those of a session only as far as they may see the session. */
+/** Attachments for callers: those of a session are seen with the session, others by their account only. Only their account removes them. */
 export interface SessionAttachments {
   /** @throws PosternError `session_not_found`, and those of `Attachments.add` */
   add(
@@ -24,13 +24,13 @@ export function createSessionAttachments({
   attachments,
   locator,
 }: {
-  readonly attachments: Pick<Attachments, "add" | "find" | "remove">;
+  readonly attachments: Pick<Attachments, "add" | "findAny" | "remove">;
   readonly locator: Pick<SessionLocator, "locate">;
 }): SessionAttachments {
   async function find(attachmentId: string, caller: Caller): Promise<StoredAttachment> {
-    const [found] = await attachments.find([attachmentId], caller.accountId);
-    if (found?.sessionId) await requireVisible(found.sessionId, { attachmentId, caller });
-    if (found === undefined) throw gone(attachmentId);
+    const found = await attachments.findAny(attachmentId);
+    if (found.sessionId !== null) await requireVisible(found.sessionId, { attachmentId, caller });
+    else if (found.accountId !== caller.accountId) throw gone(attachmentId);
     return found;
   }
 

@@ -82,6 +82,7 @@ async function openWorld(): Promise<World> {
     publisher,
     catalog,
     async forgetShares() {},
+    attachments: { forget: async () => 0 },
     notes: { forget: async () => undefined },
     async forgetInChats(names) {
       forgotten.push(`chats ${names.join(" ")}`);
@@ -253,6 +254,7 @@ test("forgetting removes recordings, inbox and memo, but not of a live terminal 
   expect(gone).toMatchObject({ transcript: "/code/t.jsonl", message: expect.stringContaining("/code/t.jsonl") });
   expect(gone).toMatchObject({
     chatMessages: 2,
+    attachments: 0,
     message: expect.stringContaining("2 waiting chat messages will not be sent"),
   });
   expect(gone.recordingBytes).toBeGreaterThan(3);

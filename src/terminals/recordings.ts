@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { Attachments } from "../attachments/index.ts";
 import type { Catalog } from "../catalog/index.ts";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
@@ -52,6 +53,7 @@ export interface RecordingsDeps {
   readonly publisher: Pick<EventPublisher, "publish" | "flush">;
   readonly catalog: Pick<Catalog, "forget">;
   readonly forgetInChats: ForgetInChats;
+  readonly attachments: Pick<Attachments, "forget">;
   /** Revokes the links to a session, by its names. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
   readonly notes: Pick<NoteStore, "forget">;
@@ -129,6 +131,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         if (session.stored) await deps.queue.loseAll(record.sessionId);
         const names = [record.sessionId, ...record.aliases];
         await deps.forgetShares(names);
+        const attachments = await deps.attachments.forget([record.sessionId, ...record.aliases]);
         const chatMessages = await deps.forgetInChats(names);
         await deps.notes.forget(record);
         deps.publisher.publish({ events: [], memos: new Map([[record.sessionId, null]]) });
@@ -140,6 +143,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
           recordingBytes: shown.sizes.reduce((sum, size) => sum + size, 0),
           hookInboxes: inboxes.removed,
           chatMessages,
+          attachments,
           kept: shown.kept + inboxes.kept,
           transcript: record.transcriptPath,
           pending: inFiles.includes("pending"),

@@ -8,6 +8,14 @@ export interface AttachedRef {
 /** One line for each file, in the words of an agent: a mention, or the path alone. */
 const attachedLine =
   /^(?:@"?|Attached file: )(\/.{0,4096}\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[\w.-]{1,100})"?$/;
+const attachedPath = /^\/.{0,4096}\/attachments\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[\w.-]{1,100}$/;
+
+/** The attachment at this path; null if it is another file. */
+export function attachedAt(path: string): AttachedRef | null {
+  const attachmentId = path.length > maxLineLength ? undefined : attachedPath.exec(path)?.[1];
+  return attachmentId === undefined ? null : { attachmentId, path };
+}
+
 /** Longer lines are no such line, and are not looked at. */
 const maxLineLength = 4_400;
 /** More than a prompt can have. */

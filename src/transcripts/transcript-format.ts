@@ -1,5 +1,5 @@
 import type { Turn } from "../wire/turn.ts";
-import { splitAttached } from "./attached-files.ts";
+import { attachedAt, splitAttached } from "./attached-files.ts";
 import { type Fields, parseLine, timeOf } from "./json-fields.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSink, LineSource } from "./line-source.ts";
@@ -14,6 +14,8 @@ interface FormatParts {
   promptOf(line: Fields): string | null;
   /** The images in that line, as base64. */
   picturesOf?(line: Fields): readonly (string | null)[];
+  /** The paths of files that this line hands over beside the text. */
+  filesOf?(line: Fields): readonly string[];
   /** Builds an answer: the result takes each line, and returns false for one that cannot be parsed. */
   createAnswer(draft: TurnDraft, mark: TurnMark): (bytes: Buffer) => boolean;
   /** Collects the text of all lines but prompts, for search; `turn` is null before the first one. */
@@ -34,7 +36,7 @@ interface FormatParts {
 
 /** Finds and builds the turns of an agent's transcripts, and collects their text. */
 export interface TranscriptFormat
-  extends Omit<FormatParts, "promptOf" | "picturesOf" | "createAnswer" | "readAnswerText"> {
+  extends Omit<FormatParts, "promptOf" | "picturesOf" | "filesOf" | "createAnswer" | "readAnswerText"> {
   createTurnBuilder(mark: TurnMark): TurnBuilder;
   /** Collects the text of a line for search. */
   readonly readText: ReadText;
@@ -52,15 +54,23 @@ export interface TurnBuilder {
 }
 
 export function createFormat(parts: FormatParts): TranscriptFormat {
-  const { picturesOf, createAnswer, readAnswerText, promptOf: rawPromptOf, ...format } = parts;
+  const { picturesOf, filesOf, createAnswer, readAnswerText, promptOf: rawPromptOf, ...format } = parts;
   const promptOf = (line: Fields): string | null => {
     const text = rawPromptOf(line);
     return text === null ? null : splitAttached(text).text;
   };
 
   function prompt(draft: TurnDraft, line: Fields): void {
-    const text = promptOf(line);
-    if (text !== null) draft.add({ type: "text", text });
+    const found = rawPromptOf(line);
+    const { text, files } = splitAttached(found ?? "");
+    if (found !== null) draft.add({ type: "text", text });
+    const beside = (filesOf?.(line) ?? []).flatMap((path) => attachedAt(path) ?? []);
+    draft.attachments = [...beside, ...files].map(({ attachmentId, path }) => ({
+      attachmentId,
+      name: path.slice(path.lastIndexOf("/") + 1),
+      mediaType: null,
+      sizeBytes: null,
+    }));
     draft.images = imagesOf(picturesOf?.(line) ?? []);
     draft.touch(timeOf(line));
   }

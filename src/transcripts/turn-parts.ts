@@ -1,5 +1,5 @@
 import { imageTypeOf } from "../core/image-types.ts";
-import type { Block, ToolResult, Turn, TurnImage, Usage } from "../wire/turn.ts";
+import type { Block, ToolResult, Turn, TurnAttachment, TurnImage, Usage } from "../wire/turn.ts";
 
 /** A tool's result is cut here. */
 export const maxResultCharacters = 30_000;
@@ -61,6 +61,7 @@ export interface TurnDraft {
   endedAt: string | null;
   model: string | null;
   images: readonly TurnImage[];
+  attachments: readonly TurnAttachment[];
   /** Of each answer of the model, by its id; the last one set counts. */
   readonly usages: Map<string, Usage>;
   /** Adds text or thinking, unless it is empty. */
@@ -107,6 +108,7 @@ export function createTurnDraft(): TurnDraft {
     endedAt: null,
     model: null,
     images: [],
+    attachments: [],
     usages: new Map(),
     addText(text, type = "text") {
       if (text !== null && text !== "") draft.add({ type, text });
@@ -166,9 +168,13 @@ export function createTurnDraft(): TurnDraft {
       if (leftOut > 0)
         shown.push({ type: "text", text: `(${leftOut} more blocks omitted: this turn is too long to show in full)` });
       const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
-      const { at, endedAt, model, images } = draft;
+      const { at, endedAt, model, images, attachments } = draft;
       const turn = { index, role, at, endedAt, text, blocks: shown, model, usage: sumOf(draft.usages) };
-      return images.length === 0 ? turn : { ...turn, images: [...images] };
+      return {
+        ...turn,
+        ...(images.length === 0 ? {} : { images: [...images] }),
+        ...(attachments.length === 0 ? {} : { attachments: [...attachments] }),
+      };
     },
   };
   return draft;

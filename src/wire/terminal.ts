@@ -151,6 +151,7 @@ export const forgottenTracesSchema = z
     recordingBytes: z.int(),
     hookInboxes: z.int(),
     chatMessages: z.int().describe("Chat messages that were queued, or stored to be edited later."),
+    attachments: z.int().describe("Files that were sent with its prompts."),
     kept: z
       .int()
       .describe(

@@ -23,6 +23,14 @@ export const turnImageSchema = z.object({
   data: z.string().nullable().describe("Base64-encoded. Null if the image is too large to return."),
 });
 
+/** A file that was sent with a prompt. */
+export const turnAttachmentSchema = z.object({
+  attachmentId: z.string(),
+  name: z.string(),
+  mediaType: z.string().nullable().describe("Null if the file was deleted."),
+  sizeBytes: z.int().nullable().describe("Null if the file was deleted."),
+});
+
 /** Tokens of a whole turn. Each model message counts once. */
 export const usageSchema = z.object({ inputTokens: z.int(), outputTokens: z.int(), cacheReadTokens: z.int() });
 
@@ -41,6 +49,7 @@ export const turnSchema = z
     model: z.string().nullable(),
     usage: usageSchema.nullable(),
     images: z.array(turnImageSchema).optional().describe("Images in the prompt. Returned if `images` is true."),
+    attachments: z.array(turnAttachmentSchema).optional().describe("Files that were sent with the prompt."),
     interrupted: z.boolean().optional().describe("True if the user stopped the turn."),
   })
   .meta({ id: "Turn" });
@@ -51,6 +60,8 @@ export type Block = z.infer<typeof blockSchema>;
 export type ToolResult = z.infer<typeof toolResultSchema>;
 /** @see turnImageSchema */
 export type TurnImage = z.infer<typeof turnImageSchema>;
+/** @see turnAttachmentSchema */
+export type TurnAttachment = z.infer<typeof turnAttachmentSchema>;
 /** @see usageSchema */
 export type Usage = z.infer<typeof usageSchema>;
 /** @see turnSchema */

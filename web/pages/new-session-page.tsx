@@ -6,6 +6,7 @@ import { useAgents } from "../api/agents.ts";
 import { detailOf } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
+import { AttachButton, AttachmentStrip, useAttachments } from "../session/attachments.tsx";
 import { useCompletion } from "../session/completion.tsx";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
 import { Button } from "../ui/button.tsx";
@@ -75,6 +76,7 @@ export function NewSessionPage() {
     return asked === null || asked === kept.given.dir ? kept : { ...newDraft(), given: { ...kept.given, dir: asked } };
   });
   const { given, idempotencyKey } = draft;
+  const attachments = useAttachments(null);
 
   const dir = given.dir ?? localStorage.getItem(lastDirName) ?? "";
   const settledDir = useSettled(dir.trim(), settleMs);
@@ -112,7 +114,12 @@ export function NewSessionPage() {
 
   const submit = (): void => {
     start.mutate(
-      { form, idempotencyKey },
+      {
+        form,
+        // With other files it is another request.
+        idempotencyKey: [idempotencyKey, ...attachments.ids.map((id) => id.slice(0, 6))].join(" "),
+        attachments: attachments.ids,
+      },
       {
         onSuccess(sessionId) {
           localStorage.setItem(lastDirName, form.dir.trim());
@@ -145,7 +152,7 @@ export function NewSessionPage() {
           onChange={(value) => change({ dir: value })}
           error={byField.dir}
         />
-        <div className="relative">
+        <div className="relative" {...attachments.dropTarget}>
           {completion.list}
           <TextArea
             ref={promptBox}
@@ -171,6 +178,13 @@ export function NewSessionPage() {
           <p aria-live="polite" className="sr-only">
             {completion.announcement}
           </p>
+          <div className="mt-2 flex flex-wrap items-start gap-2">
+            <AttachButton attachments={attachments} disabled={false} />
+            <AttachmentStrip attachments={attachments} />
+          </div>
+          {attachments.ids.length > 0 && form.prompt.trim() === "" && (
+            <p className="text-xs text-lamp">Write a prompt to send the files with it.</p>
+          )}
         </div>
         <div className="grid gap-4 sm:grid-cols-3">
           <SelectField
@@ -261,7 +275,7 @@ export function NewSessionPage() {
             variant="primary"
             size="lg"
             busy={start.isPending}
-            disabled={form.agent === "" || dir.trim() === ""}
+            disabled={form.agent === "" || dir.trim() === "" || attachments.isBlocked}
           >
             {form.prompt.trim() === "" ? "Open terminal" : "Start session"}
           </Button>

@@ -67,12 +67,16 @@ export function newSessionErrors(error: unknown): NewSessionErrors {
 }
 
 /** Sends the prompt, or opens a terminal without one. @returns the session's id */
-export async function startSession(form: NewSession, idempotencyKey: string): Promise<string> {
+export async function startSession(
+  form: NewSession,
+  { idempotencyKey, attachments }: { readonly idempotencyKey: string; readonly attachments: readonly string[] },
+): Promise<string> {
   const where = placeOf(form);
   if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
   const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
   const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
-  return (await acting.codingAsk(input, { output: askOutputSchema })).sessionId;
+  const files = attachments.length === 0 ? {} : { attachments: [...attachments] };
+  return (await acting.codingAsk({ ...input, ...files }, { output: askOutputSchema })).sessionId;
 }
 
 /** The fields of a request that say where and with what a session starts. Empty ones are left to the gateway. */
@@ -89,7 +93,7 @@ export function placeOf(form: Omit<NewSession, "permissionMode" | "prompt">) {
 /** Starts one session, even on a retry after a lost connection. */
 export function useStartSession() {
   return useAct({
-    mutationFn: ({ form, idempotencyKey }: { readonly form: NewSession; readonly idempotencyKey: string }) =>
-      startSession(form, idempotencyKey),
+    mutationFn: ({ form, ...request }: { readonly form: NewSession } & Parameters<typeof startSession>[1]) =>
+      startSession(form, request),
   });
 }

@@ -12,6 +12,7 @@ import { Button } from "../ui/button.tsx";
 import { Form } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
+import { AttachButton, AttachmentStrip, useAttachments } from "./attachments.tsx";
 import { useCompletion } from "./completion.tsx";
 import { DraftQuestion } from "./draft-question.tsx";
 import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
@@ -44,6 +45,7 @@ export function PromptBox(props: {
   const [text, setText] = useState(() => draftOf(localStorage, sessionId));
   const box = useGrowing(text);
   const place = useMemo(() => ({ sessionId }), [sessionId]);
+  const attachments = useAttachments(sessionId, mayWrite);
   /** Resending the same text does not reach the agent twice. */
   const sending = useRef(nothingSent);
   /** The last prompt, the number of turns before it, and whether it went behind the terminal's text. */
@@ -56,13 +58,16 @@ export function PromptBox(props: {
   };
   const ask = useAct({
     mutationFn: ({ prompt, choices }: { readonly prompt: string; readonly choices: Choices }) => {
-      const known = sending.current.text === prompt ? sending.current : { ...nothingSent, key: idempotencyKey() };
-      sending.current = { ...known, text: prompt, choices: { ...known.choices, ...choices } };
+      const { ids } = attachments;
+      const text = [prompt, ...ids].join("\n");
+      const known = sending.current.text === text ? sending.current : { ...nothingSent, key: idempotencyKey() };
+      sending.current = { ...known, text, choices: { ...known.choices, ...choices } };
       const input = {
         sessionId: summary.sessionId,
         dir: summary.dir,
         prompt,
         idempotencyKey: sending.current.key,
+        ...(ids.length === 0 ? {} : { attachments: [...ids] }),
         ...sending.current.choices,
       };
       return acting.codingAsk(input, { output: askOutputSchema });
@@ -80,6 +85,7 @@ export function PromptBox(props: {
         turns: _turns,
         ...asked
       } = answer;
+      if (delivered !== false) attachments.clear();
       if (delivered !== false) setText((now) => (now === prompt ? "" : now));
       if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
       takeSummary(client, sessionId, asked);
@@ -91,7 +97,7 @@ export function PromptBox(props: {
     },
   });
   const send = (choices: Choices = {}): void => {
-    if (text.trim() !== "" && !ask.isPending) ask.mutate({ prompt: text, choices });
+    if (text.trim() !== "" && !ask.isPending && !attachments.isBlocked) ask.mutate({ prompt: text, choices });
   };
   const draft = detailOf(ask.error, "draft");
   const leaveDraft = (): void => {
@@ -155,7 +161,8 @@ export function PromptBox(props: {
           )}
         </div>
       )}
-      <Form onSubmit={() => send()}>
+      <Form onSubmit={() => send()} {...attachments.dropTarget}>
+        <AttachmentStrip attachments={attachments} />
         <div className="relative flex items-end gap-2 rounded-xl border border-line-strong bg-raised p-1.5 pl-3 focus-within:border-accent">
           {completion.list}
           <textarea
@@ -171,13 +178,14 @@ export function PromptBox(props: {
             onKeyDown={onKeyDown}
             className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none pointer-coarse:py-2.5 placeholder:text-ink-faint"
           />
+          <AttachButton attachments={attachments} disabled={!mayWrite} />
           <Button
             type="submit"
             variant="primary"
             size="sm"
             icon={SendHorizontal}
             busy={ask.isPending}
-            disabled={!mayWrite || waiting || text.trim() === ""}
+            disabled={!mayWrite || waiting || text.trim() === "" || attachments.isBlocked}
           >
             Send
           </Button>

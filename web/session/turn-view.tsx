@@ -1,10 +1,11 @@
 import { Brain, ChevronRight, CircleStop } from "lucide-react";
 import { memo, useState } from "react";
-import type { Block, Turn, TurnImage, Usage } from "../../src/wire/turn.ts";
+import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { exactTime, timeWords } from "../ui/time.tsx";
 import { Markdown } from "./markdown-view.tsx";
+import { PromptFiles } from "./pictures.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";
 
@@ -35,7 +36,9 @@ export const TurnView = memo(function TurnView(props: {
       {mine ? (
         <div className="rounded-lg border-l-2 border-accent bg-panel px-3 py-2 whitespace-pre-wrap">
           {turn.images !== undefined && text === "[image]" ? null : text}
-          {turn.images !== undefined && <Images images={turn.images} />}
+          {(turn.images !== undefined || turn.attachments !== undefined) && (
+            <PromptFiles images={turn.images ?? []} attachments={turn.attachments ?? []} />
+          )}
         </div>
       ) : (
         <div className="flex flex-col gap-2">
@@ -53,30 +56,6 @@ export const TurnView = memo(function TurnView(props: {
     </article>
   );
 });
-
-/** The gateway sends only image types that cannot contain code. */
-function Images({ images }: { readonly images: readonly TurnImage[] }) {
-  return (
-    <div className="mt-1.5 flex flex-wrap gap-2">
-      {images.map(({ mediaType, data }, index) =>
-        // The pictures of a prompt have no identity but their place.
-        data === null ? (
-          <span key={index} className="text-xs text-ink-faint">
-            This image is too large to show.
-          </span>
-        ) : (
-          <img
-            key={index}
-            src={`data:${mediaType};base64,${data}`}
-            alt={images.length === 1 ? "Image in the prompt" : `Image ${index + 1} in the prompt`}
-            loading="lazy"
-            className="max-h-72 max-w-full rounded-md border border-line"
-          />
-        ),
-      )}
-    </div>
-  );
-}
 
 function TurnBlock({ block, running }: { readonly block: Block; readonly running: boolean }) {
   switch (block.type) {

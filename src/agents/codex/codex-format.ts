@@ -35,6 +35,10 @@ export const codexFormat = createFormat({
   createIndexer: createCodexIndexer,
   promptOf: (line) => codexPromptText(codexPayload(line)),
   picturesOf: (line) => pictures(codexPayload(line)),
+  filesOf: (line) => {
+    const content = listAt(fieldsAt(codexPayload(line), "item"), "content");
+    return content.flatMap((part) => (part["type"] === "local_image" ? [stringAt(part, "path") ?? ""] : []));
+  },
   createAnswer,
   readAnswerText,
   isPart: isSubagentRollout,
