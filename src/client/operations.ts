@@ -654,6 +654,8 @@ export type ForgottenTraces = {
   readonly hookInboxes: number;
   /** Chat messages that were queued, or stored to be edited later. */
   readonly chatMessages: number;
+  /** Files that were sent with its prompts. */
+  readonly attachments: number;
   /** Recordings and hook inboxes kept because a later session of the same terminal uses them. They are deleted with that session. */
   readonly kept: number;
   /** The agent's own file, which is kept. Null if there is none. */
@@ -1788,6 +1790,15 @@ export type Turn = {
     readonly mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
     /** Base64-encoded. Null if the image is too large to return. */
     readonly data: string | null;
+  }> | undefined;
+  /** Files that were sent with the prompt. */
+  readonly attachments?: ReadonlyArray<{
+    readonly attachmentId: string;
+    readonly name: string;
+    /** Null if the file was deleted. */
+    readonly mediaType: string | null;
+    /** Null if the file was deleted. */
+    readonly sizeBytes: number | null;
   }> | undefined;
   /** True if the user stopped the turn. */
   readonly interrupted?: boolean | undefined;
