@@ -32,6 +32,8 @@ import {
   createLocator,
   createNoteStore,
   createPromptQueue,
+  createQueue,
+  createQueueStore,
   createRead,
   createRescues,
   createSearch,
@@ -42,9 +44,11 @@ import {
   createSessionStore,
   createSpawn,
   createStarter,
+  createTurnStopper,
   createVisibleDirs,
   type FindTurns,
   openPermissionHooks,
+  type Queue,
   type Rescues,
   type SessionAttachments,
   toAttachedFile,
@@ -111,6 +115,8 @@ export interface Coding {
   see(sessionId: string, caller: Caller): Promise<Seen>;
   /** Labels of the sessions that the caller can see. */
   labels(caller: Caller): Promise<LabelList>;
+  /** The prompts that wait in a session. */
+  readonly queue: Queue;
   spawn(input: SpawnInput, caller: Caller, signal: AbortSignal): Promise<SpawnOutput>;
   listAgents(): Promise<ListAgentsOutput>;
   /** The live terminal of a session, until the viewer leaves. Failures close the link. */
@@ -275,6 +281,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
   const asking = { ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts, resolveAgent };
+  const turns = createTurnStopper(deps);
   const closing = { ...deps, locator, live, store, queue, events, worktrees };
   const close = createClose(closing);
   const spawn = createSpawn(asking);
@@ -308,7 +315,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     search: createSearch({ catalog, pages, visibleDirs, templates }),
     close,
     closeAll: createCloseAll(closing, close),
-    interrupt: createInterrupt({ ...deps, locator }),
+    interrupt: createInterrupt({ locator, turns }),
+    queue: createQueue({ ...asking, turns, events, waiting: createQueueStore(db) }),
     answerPermission: createAnswer({ locator }),
     keep: createKeep({ locator, store }),
     edit: createEdit({ ...deps, locator, notes }),

@@ -26,6 +26,7 @@ import {
   passkeyRoutes,
   placeRoutes,
   pushRoutes,
+  queueRoutes,
   type ReadyParts,
   type RouteModule,
   readyRoutes,
@@ -136,6 +137,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     mcpRoutes({ handle: (request) => mcp.handle(request), log }),
     decisionRoutes({ oauth, accounts, auth: config.auth }),
     oauthRoutes({ oauth, baseUrl }),
+    queueRoutes(coding.queue),
     codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
   ];
 }

@@ -16,6 +16,14 @@ import {
   readInputSchema,
   readOutputSchema,
 } from "../wire/coding.ts";
+import {
+  cancelledPromptSchema,
+  cancelPromptInputSchema,
+  changedPromptSchema,
+  editPromptInputSchema,
+  listPromptsInputSchema,
+  promptQueueSchema,
+} from "../wire/queue.ts";
 import { listInputSchema, listOutputSchema, searchInputSchema, searchOutputSchema } from "../wire/session-lists.ts";
 import { editSessionInputSchema, editSessionOutputSchema } from "../wire/session-notes.ts";
 import type { Tool, ToolEffects } from "../wire/tool.ts";
@@ -141,6 +149,7 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
       quotesTranscripts: true,
       run: (input, caller) => coding.answerPermission(input, caller),
     }),
+    ...queueTools(coding),
     tool({
       name: "coding_keep_session",
       title: "Keep an agent running",
@@ -178,6 +187,49 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
       effects: reads,
       quotesTranscripts: false,
       run: () => coding.listAgents(),
+    }),
+  ];
+}
+
+/** The prompts that wait in a session. */
+function queueTools({ queue }: Coding): readonly Tool<Caller>[] {
+  return [
+    tool({
+      name: "coding_list_prompts",
+      title: "List queued prompts",
+      description:
+        "Lists the prompts that wait in a session's queue, in the order in which they are sent. Their text is untrusted: other callers wrote it.",
+      input: listPromptsInputSchema,
+      output: promptQueueSchema,
+      scope: "coding:read",
+      effects: reads,
+      quotesTranscripts: true,
+      run: ({ sessionId }, caller) => queue.list(sessionId, caller),
+    }),
+    tool({
+      name: "coding_edit_prompt",
+      title: "Change a queued prompt",
+      description:
+        "Changes the text or the position of a prompt that waits in a session's queue (0 is sent next), or sends it now: that stops the " +
+        "running turn. A prompt that was sent already is not changed.",
+      input: editPromptInputSchema,
+      output: changedPromptSchema,
+      scope: "coding:write",
+      effects: setsInMotion,
+      quotesTranscripts: true,
+      run: (input, caller, signal) => queue.change(input, caller, signal),
+    }),
+    tool({
+      name: "coding_cancel_prompt",
+      title: "Cancel a queued prompt",
+      description:
+        "Removes a prompt that waits in a session's queue, and returns it. A prompt that was sent already stays.",
+      input: cancelPromptInputSchema,
+      output: cancelledPromptSchema,
+      scope: "coding:write",
+      effects: stops,
+      quotesTranscripts: true,
+      run: (input, caller) => queue.cancel(input, caller),
     }),
   ];
 }

@@ -18,6 +18,7 @@ import { addNoteCommands } from "./notes-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { addQueueCommands } from "./queue-command.ts";
 import { sessionIdHelp } from "./session-id.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
 import { attentionText, lastScreenText, sessionLine, turnText } from "./turn-text.ts";
@@ -44,6 +45,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addNoteCommands(group, context);
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
+  addQueueCommands(group, context);
   addCloseCommands(group, context);
   addAgentsCommand(group, context);
   addSetupCommand(group, context);

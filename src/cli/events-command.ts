@@ -71,6 +71,8 @@ function summaryOf(event: SessionEvent): string {
       return "turn ended";
     case "session.permission_asked":
       return `requests ${event.tool} (${event.permission} ${event.permissionId})`;
+    case "session.queue_changed":
+      return event.queuedPrompts === 1 ? "1 prompt waits" : `${event.queuedPrompts} prompts wait`;
     case "session.exited":
       if (event.endedAfterIdleMs !== null) return idleEndWords(event.endedAfterIdleMs);
       return `exited, code ${event.exitCode ?? "unknown"}${event.signal === null ? "" : `, ${event.signal}`}`;

@@ -19,6 +19,7 @@ export { appRoutes, clientRoutes, oauthRoutes } from "./oauth-routes.ts";
 export { passkeyRoutes } from "./passkey-routes.ts";
 export { toProblem } from "./problem-response.ts";
 export { pushRoutes } from "./push-routes.ts";
+export { queueRoutes } from "./queue-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";

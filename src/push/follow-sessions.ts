@@ -146,6 +146,7 @@ function noticeOf(
         : null;
     case "session.created":
     case "session.status":
+    case "session.queue_changed":
     case "session.closed":
     case "session.edited":
       return null;

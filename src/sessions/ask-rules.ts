@@ -94,6 +94,22 @@ export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
   return mode;
 }
 
+/**
+ * Requires that the caller may send to a session: one that never asks for permission needs more than the right to write.
+ * @throws PosternError `insufficient_scope`
+ */
+export function requireMayPrompt(
+  { sessionId, permissionMode }: { readonly sessionId: string; readonly permissionMode: PermissionMode },
+  caller: Caller,
+): void {
+  if (permissionMode === "ask" || caller.scopes.has("coding:drive")) return;
+  throw sessionError(
+    "insufficient_scope",
+    `Session ${sessionId} runs in mode "${permissionMode}", without asking for permission. Sending to it needs the scope coding:drive.`,
+    { details: { scope: "coding:drive" } },
+  );
+}
+
 // Enough to recognize what was typed.
 const shownDraftLength = 200;
 

@@ -1,7 +1,6 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { AttachmentClaim, Attachments } from "../attachments/index.ts";
 import type { Clock } from "../core/clock.ts";
-import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Transcripts } from "../transcripts/index.ts";
 import type { Caller } from "../wire/caller.ts";
@@ -15,14 +14,15 @@ import {
   hashOf,
   mayFollow,
   once,
+  requireMayPrompt,
   requireSameSession,
   wantedWorktree,
 } from "./ask-rules.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
+import { newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
-import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
 import { toAttachedFile } from "./session-attachments.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
@@ -43,10 +43,7 @@ export interface AskDeps extends FolderRule {
   ) => Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
 }
 
-interface PromptTarget {
-  readonly template: AgentTemplate;
-  /** Where the agent works. */
-  readonly dir: string;
+interface AskTarget extends PromptTarget {
   /** Every id of the session; none for a new one. */
   readonly sessionIds: readonly string[];
 }
@@ -158,14 +155,8 @@ async function enqueue(
   request: AskRequest,
   { live, prompt }: { readonly live: LiveSession; readonly prompt: NewPrompt },
 ): Promise<void> {
-  const { sessionId, permissionMode } = live.record;
-  if (permissionMode !== "ask" && !request.caller.scopes.has("coding:drive")) {
-    throw sessionError(
-      "insufficient_scope",
-      `Session ${sessionId} runs in mode "${permissionMode}", without asking for permission. Sending to it needs the scope coding:drive.`,
-      { details: { scope: "coding:drive" } },
-    );
-  }
+  const { sessionId } = live.record;
+  requireMayPrompt(live.record, request.caller);
   if (request.input.model !== undefined) {
     throw sessionError(
       "model_not_supported",
@@ -213,35 +204,12 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
   return runOptions({ ...request, place });
 }
 
-async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: PromptTarget): Promise<NewPrompt> {
-  const { template } = to;
-  const text = toPromptText(input.prompt, {
-    commandPrefixes: template.commandPrefixes,
-    commandWords: template.commandWords,
-    allowCommands: input.allowCommands ?? false,
-  });
-  const mayDrive = caller.scopes.has("coding:drive");
-  const isFree = !template.readsMentions || mayDrive;
-  const checkIn = async (dir: string): Promise<void> => {
-    if (!isFree) await refuseOutsideMentions(text, { dir, stateDir: deps.home });
-  };
-  await checkIn(to.dir);
-  const promptId = newUuid();
-  return {
-    promptId,
-    text,
-    ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })),
-    checkIn,
-    async checkBehind(draft) {
-      if (mayDrive) return;
-      refuseCommandBehind(draft, text, template);
-      if (!isFree) await refuseOutsideMentions(draft + text, { dir: to.dir, stateDir: deps.home });
-    },
-    idempotency:
-      input.idempotencyKey === undefined
-        ? null
-        : { accountId: caller.accountId, key: input.idempotencyKey, requestHash: hashOf(input) },
-  };
+async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: AskTarget): Promise<NewPrompt> {
+  const { prompt: text, allowCommands = false, idempotencyKey: key } = input;
+  const idempotency = key === undefined ? null : { accountId: caller.accountId, key, requestHash: hashOf(input) };
+  const prompt = await newPrompt({ text, allowCommands, idempotency }, caller, { ...to, stateDir: deps.home });
+  const { promptId } = prompt;
+  return { ...prompt, ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })) };
 }
 
 /** The prompt's attachments. They are not subject to the rule for mentions: their paths are the gateway's own. */

@@ -13,6 +13,8 @@ export type SessionErrorCode =
   | "permission_pending"
   | "composer_not_empty"
   | "permission_gone"
+  | "prompt_not_found"
+  | "prompt_already_sent"
   | "agent_unknown"
   | "model_not_supported"
   | "rescue_not_found"

@@ -9,7 +9,7 @@ export { sessionError } from "./errors.ts";
 export { createFileFinder } from "./file-finder.ts";
 export { createFindTurns, type FindTurns } from "./find-turns.ts";
 export { createIdleRetirement } from "./idle-retirement.ts";
-export { createInterrupt } from "./interrupt.ts";
+export { createInterrupt, createTurnStopper } from "./interrupt.ts";
 export { createKeep } from "./keep.ts";
 export { removeLaunchDir } from "./launch.ts";
 export { createList } from "./list.ts";
@@ -18,6 +18,8 @@ export { createLocator, type LocatedSession, type SessionLocator } from "./locat
 export { openPermissionHooks } from "./permission-hooks.ts";
 export type { EventPublisher, ForgetInChats } from "./ports.ts";
 export { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
+export { createQueue, type Queue } from "./queue.ts";
+export { createQueueStore } from "./queue-store.ts";
 export { createRead } from "./read.ts";
 export { createRescues, type Rescues } from "./rescues.ts";
 export { createSearch } from "./search.ts";

@@ -1,5 +1,6 @@
 import type { AgentTemplate } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
 import type { TerminalHostClient } from "../terminal-host/terminal-info.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { InterruptInput, InterruptOutput } from "../wire/coding.ts";
@@ -8,8 +9,19 @@ import type { LiveSession } from "./live-session.ts";
 import type { SessionLocator } from "./locate.ts";
 import { unlessGone, writeAsSeen } from "./submit.ts";
 
-export interface InterruptDeps {
-  readonly locator: SessionLocator;
+/** Stops the turn that runs in a live session. */
+export interface TurnStopper {
+  /** @returns whether it did; not when no turn ran, or when `isWanted` no longer holds */
+  stop(live: LiveSession, options: StopOptions): Promise<boolean>;
+}
+
+interface StopOptions {
+  readonly signal: AbortSignal;
+  /** Asked right before each key. Left out: always. */
+  readonly isWanted?: () => boolean;
+}
+
+interface StopDeps {
   readonly host: TerminalHostClient;
   readonly clock: Clock;
 }
@@ -29,10 +41,11 @@ const markedMs = 400;
  * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
  * queued prompts are sent next. Not in the seed.
  */
-export function createInterrupt(
-  deps: InterruptDeps,
-): (input: InterruptInput, caller: Caller, signal: AbortSignal) => Promise<InterruptOutput> {
-  const { locator } = deps;
+export function createInterrupt(deps: {
+  readonly locator: SessionLocator;
+  readonly turns: TurnStopper;
+}): (input: InterruptInput, caller: Caller, signal: AbortSignal) => Promise<InterruptOutput> {
+  const { locator, turns } = deps;
   return async (input, caller, signal) => {
     const session = await locator.locate(input.sessionId, caller);
     const holder = await locator.externalHolder(session);
@@ -42,20 +55,27 @@ export function createInterrupt(
         `Session ${session.record.sessionId} is running in process ${holder.pid}, outside Postern. Stop its turn there.`,
       );
     }
-    const interrupted = session.live !== null && (await interruptLive(deps, session.live, signal));
+    const interrupted = session.live !== null && (await turns.stop(session.live, { signal }));
     return { ...(await locator.summaryOf(await locator.locate(input.sessionId, caller))), interrupted };
   };
 }
 
-async function interruptLive(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+/** One stop at a time for each session: a key that is pressed twice can mean something else. */
+export function createTurnStopper(deps: StopDeps): TurnStopper {
+  const lock = createKeyedLock();
+  return { stop: (live, options) => lock.run(live.terminalId, () => stopLive(deps, live, options)) };
+}
+
+async function stopLive(deps: StopDeps, live: LiveSession, options: StopOptions): Promise<boolean> {
+  const { signal, isWanted = () => true } = options;
   // If a turn were stopped before its hook reported the prompt, the prompt would stay unconfirmed.
   const settled = (): boolean => live.outbox.unconfirmed === null || live.exit !== null;
   await live.until(settled, { timeoutMs: takenMs, signal });
-  if (live.exit !== null) return false;
+  if (live.exit !== null || !isWanted()) return false;
   if (isSilent(live.template)) return unlessGone(pressOnce(deps, live), false);
   if (!live.state.turnRuns) return false;
   // The next prompt is not typed before the composer is empty again.
-  return live.outbox.hold(() => unlessGone(stopTurn(deps, live, signal), true));
+  return live.outbox.hold(() => unlessGone(stopTurn(deps, live, { signal, isWanted }), true));
 }
 
 /** Without hooks and without a transcript that we read, it is not known whether a turn runs. */
@@ -63,14 +83,18 @@ function isSilent({ hasHooks, transcriptFormat }: AgentTemplate): boolean {
   return !hasHooks && transcriptFormat === null;
 }
 
-async function pressOnce({ host }: InterruptDeps, { terminalId, template }: LiveSession): Promise<boolean> {
+async function pressOnce({ host }: StopDeps, { terminalId, template }: LiveSession): Promise<boolean> {
   await host.write(terminalId, template.interruptKeys);
   return true;
 }
 
-async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSignal): Promise<boolean> {
+async function stopTurn(
+  deps: StopDeps,
+  live: LiveSession,
+  { signal, isWanted }: Required<StopOptions>,
+): Promise<boolean> {
   const over = (): boolean => live.exit !== null || !live.state.turnRuns;
-  for (let attempt = 0; attempt < maxAttempts && !over() && !signal.aborted; attempt += 1) {
+  for (let attempt = 0; attempt < maxAttempts && !over() && isWanted() && !signal.aborted; attempt += 1) {
     await deps.host.write(live.terminalId, live.template.interruptKeys);
     await live.until(over, { timeoutMs: stopMs, signal });
     // The turn may turn out to be still running.
@@ -83,7 +107,7 @@ async function stopTurn(deps: InterruptDeps, live: LiveSession, signal: AbortSig
  * An agent that had not answered yet puts the prompt back into its composer, shortly after it reports that it is idle. An agent that had
  * answered leaves a mark in its transcript.
  */
-async function clearComposer(deps: InterruptDeps, live: LiveSession): Promise<void> {
+async function clearComposer(deps: StopDeps, live: LiveSession): Promise<void> {
   const { clock } = deps;
   const { composer } = live.template;
   if (composer?.getsPromptBack !== true) return;

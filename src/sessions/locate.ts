@@ -187,7 +187,7 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 async function waiting(queue: PromptQueue, sessionId: string): Promise<number> {
-  return (await queue.open(sessionId)).filter(({ state }) => state === "queued").length;
+  return (await queue.waitingIn([sessionId])).get(sessionId) ?? 0;
 }
 
 function recordOf(sessionId: string, template: AgentTemplate, summary: TranscriptSummary): SessionRecord {

@@ -5,7 +5,7 @@ import { geminiCli } from "../agents/gemini-cli/gemini-cli.ts";
 import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { nextPrompts } from "./next-prompts.ts";
 import {
-  noPrompts,
+  noPrompts as newPrompts,
   type OutboxPrompt,
   type PromptContext,
   type PromptEffect,
@@ -14,6 +14,8 @@ import {
   type SentPrompt,
 } from "./prompts.ts";
 
+/** Those of the store are read. */
+const noPrompts: PromptsState = { ...newPrompts, isRead: true };
 const context: PromptContext = {
   now: 100_000,
   maySend: true,
@@ -151,6 +153,7 @@ const rows: readonly Row[] = [
       waiting: [queued, other],
       sent: null,
       sending: { prompt: queued, typing: false },
+      returned: "p",
     },
     effects: [{ kind: "put_back", promptId: "p" }],
   },
@@ -165,7 +168,7 @@ const rows: readonly Row[] = [
     what: "a composer with text that is not ours",
     from: { ...waitingNow, sending: { prompt: queued, typing: false } },
     message: { kind: "typed", promptId: "p", result: "draft" },
-    moves: { behindDraft: true },
+    moves: { behindDraft: true, returned: "p" },
   },
   {
     what: "a prompt that was lost on its way is looked for before that is believed",

@@ -8,8 +8,10 @@ import type {
   PromptProgress,
   PromptsState,
   SentPrompt,
+  TypedPrompt,
 } from "./prompts.ts";
 import { containsPrompt, samePrompt } from "./prompts.ts";
+import { queueChanged } from "./queue-changes.ts";
 
 // Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
 const enterAgainMs = 3_000;
@@ -46,6 +48,10 @@ export function nextPrompts(state: PromptsState, message: PromptMessage, context
       return sendNext(state, context);
     case "revoked":
       return only({ ...state, waiting: without(state.waiting, message.promptId) });
+    case "edited":
+    case "moved":
+    case "cancelled":
+      return only(queueChanged(state, message));
     case "typing":
       return typing(state, message, context);
     case "typed":
@@ -114,6 +120,7 @@ function found(
   { prompts, sentBy }: Pick<Extract<PromptMessage, { kind: "found" }>, "prompts" | "sentBy">,
   context: PromptContext,
 ): Step {
+  const read = { ...state, isRead: true };
   return prompts.reduce<Step>((before, prompt) => {
     const { promptId, prompt: text } = prompt;
     const turnsBefore = context.turnCount;
@@ -123,7 +130,7 @@ function found(
     }
     const step = awaitConfirmation(next, { promptId, text, by: sentBy, turnsBefore }, context);
     return { state: step.state, effects: [...before.effects, ...step.effects] };
-  }, only(state));
+  }, only(read));
 }
 
 function awaitConfirmation(
@@ -159,6 +166,8 @@ function typing(
   return awaitConfirmation(next, { promptId, text, draft, by: "typing", turnsBefore }, context);
 }
 
+const notTyped: ReadonlySet<TypedPrompt> = new Set(["not_ready", "draft", "not_typed", "given_up"]);
+
 function typed(
   before: PromptsState,
   { promptId, result }: Extract<PromptMessage, { kind: "typed" }>,
@@ -169,7 +178,8 @@ function typed(
   const isSent = before.sent?.promptId === promptId;
   // What was typed had to be seen first, which may have taken as long as a confirmation may.
   const sent = isSent && before.sent !== null ? { ...before.sent, sentAt: context.now } : before.sent;
-  const state = { ...before, sent, behindDraft: result === "draft" };
+  const returned = notTyped.has(result) ? promptId : null;
+  const state = { ...before, sent, behindDraft: result === "draft", returned };
   if (result === "not_typed") {
     // Nothing of it went out: it is the next one again.
     const back = { ...state, sent: isSent ? null : sent, sending: { ...sending, typing: false } };

@@ -276,7 +276,7 @@ function caughtUp(
   { open }: Extract<SessionMessage, { kind: "caught_up" }>,
   context: Context,
 ): Step {
-  let step = only(state);
+  let step = only({ ...state, prompts: { ...state.prompts, isRead: true } });
   /** A prompt that only the transcript has: its turn may have begun without a hook. */
   let unreported: string | null = null;
   for (const { prompt, turn } of open) {

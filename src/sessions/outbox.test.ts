@@ -20,7 +20,7 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
   const composer = createScriptedComposer();
   const marks: string[] = [];
   const agent = { resting: true, starting: false, hooksReport: true, written: new Set<string>() };
-  const hooks = { beforeMark: async (_state: string): Promise<void> => undefined, mayMark: true };
+  const hooks = { beforeMark: async (_state: string): Promise<void> => undefined, mayMark: true, storedText: null };
   const queue = {
     mark: async (_promptId: string, state: PromptState) => {
       await hooks.beforeMark(state);
@@ -28,6 +28,7 @@ function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } 
       return hooks.mayMark;
     },
     putBack: async () => void marks.push("put back"),
+    textOf: async () => hooks.storedText,
   };
   let state = noPrompts;
   async function post(message: PromptMessage): Promise<void> {

@@ -11,6 +11,7 @@ import {
   type PromptsState,
   type SentPrompt,
 } from "./prompts.ts";
+import { waitingIds } from "./queue-changes.ts";
 import { clearComposer, composerHolds, pressEnter, type TypingHost } from "./submit.ts";
 
 // What is never confirmed, such as /clear, gets this long before the next prompt.
@@ -19,7 +20,7 @@ const commandSettleMs = 1_500;
 export interface OutboxDeps {
   readonly host: TypingHost;
   readonly clock: Clock;
-  readonly queue: Pick<PromptQueue, "mark" | "putBack">;
+  readonly queue: Pick<PromptQueue, "mark" | "putBack" | "textOf">;
 }
 
 /** Where an outbox types. */
@@ -93,6 +94,22 @@ export class Outbox {
   isTyping(promptId: string): boolean {
     const { sending } = this.#state;
     return sending?.typing === true && sending.prompt.promptId === promptId;
+  }
+
+  /** The store's queue was changed. */
+  changeQueue(change: Extract<PromptMessage, { kind: "edited" | "moved" | "cancelled" }>): void {
+    this.#post(change);
+  }
+
+  /** One that waits. */
+  waitingPrompt(promptId: string): OutboxPrompt | null {
+    return this.#state.waiting.find((prompt) => prompt.promptId === promptId) ?? null;
+  }
+
+  /** The prompts that wait for their turn; null until the store's are read. */
+  get queue(): { readonly promptIds: readonly string[]; readonly edits: number } | null {
+    const { isRead, edits } = this.#state;
+    return isRead ? { promptIds: waitingIds(this.#state), edits } : null;
   }
 
   /** @param prompt its `onDraft` also counts for a prompt before it that waits for the draft to go */
@@ -181,6 +198,14 @@ export class Outbox {
     return this.#view.post({ kind: "looked", promptId, maySend: true, held });
   }
 
+  /** A prompt that cannot be sent as it is: its text was changed, it was cancelled, or its session was closed and the prompt given up. */
+  async #readAgain(promptId: string): Promise<void> {
+    const waiting = this.#state.waiting.find((other) => other.promptId === promptId);
+    const prompt = await this.#deps.queue.textOf(promptId);
+    if (prompt === null || waiting === undefined) return this.#view.post({ kind: "revoked", promptId });
+    if (prompt !== waiting.prompt) await this.#view.post({ kind: "edited", prompt: { ...waiting, prompt } });
+  }
+
   async #send({ promptId, prompt, files = [], onDraft, mayFollow }: OutboxPrompt): Promise<void> {
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
@@ -191,11 +216,12 @@ export class Outbox {
         maySend: () => this.#view.maySendNow(),
         mayWrite: () => this.#view.maySend(),
         onTyping: async (draft) => {
-          // Its session may have been closed, and the prompt given up.
-          const isOurs = await this.#deps.queue.mark(promptId, "sent");
-          await this.#view.post(
-            isOurs ? { kind: "typing", promptId, draft, turnsBefore } : { kind: "revoked", promptId },
-          );
+          // A task must not be typed into, or another prompt was moved before this one.
+          if (this.#state.holds > 0 || this.#state.waiting[0]?.promptId !== promptId) return false;
+          const isOurs = await this.#deps.queue.mark(promptId, "sent", prompt);
+          await (isOurs
+            ? this.#view.post({ kind: "typing", promptId, draft, turnsBefore })
+            : this.#readAgain(promptId));
           return isOurs;
         },
       });

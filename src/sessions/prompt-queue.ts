@@ -68,15 +68,18 @@ export interface PromptQueue {
   /**
    * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and one that ended
    * can only turn out to be delivered.
+   * @param text moves it only while it has this text
    * @returns whether it moved
    */
-  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown"): Promise<boolean>;
+  mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown", text?: string): Promise<boolean>;
   /** Takes back that a prompt was sent: nothing of it reached a process. */
   putBack(promptId: string): Promise<void>;
   /** Gives up everything that is still open in a session: what was queued is lost, what was sent is unknown. */
   loseAll(sessionId: string): Promise<void>;
   /** Hands what waits in a session to its successor, behind what waits there. */
   moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
+  /** The text of a queued prompt; null when it is not queued. */
+  textOf(promptId: string): Promise<string | null>;
   stateOf(promptId: string): Promise<PromptState | null>;
   remembered(accountId: string, key: string): Promise<RememberedRequest | null>;
   /** Forgets a failed request, so that it can be repeated. */
@@ -214,13 +217,14 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
         .execute();
     },
 
-    async mark(promptId, state) {
+    async mark(promptId, state, text) {
       const change = state === "sent" ? { state, sent_at: clock.now() } : { state, prompt: "" };
       const { numUpdatedRows } = await db
         .updateTable("queued_prompts")
         .set(change)
         .where("prompt_id", "=", promptId)
         .where("state", "in", [...cameBefore[state]])
+        .$if(text !== undefined, (query) => query.where("prompt", "=", text ?? ""))
         .executeTakeFirstOrThrow();
       if (state === "lost" && numUpdatedRows > 0n) await files?.release(promptId);
       return numUpdatedRows > 0n;
@@ -276,6 +280,16 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
         .where("session_id", "=", sessionId)
         .where("state", "in", ["queued", "sent"])
         .execute();
+    },
+
+    async textOf(promptId) {
+      const row = await db
+        .selectFrom("queued_prompts")
+        .select("prompt")
+        .where("prompt_id", "=", promptId)
+        .where("state", "=", "queued")
+        .executeTakeFirst();
+      return row?.prompt ?? null;
     },
 
     async stateOf(promptId) {

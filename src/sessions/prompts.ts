@@ -58,6 +58,12 @@ export interface PromptsState {
   readonly current: string | null;
   /** Whether the next prompt waits because the composer holds text that is not ours. */
   readonly behindDraft: boolean;
+  /** The prompt that could not be typed at its last attempt, and waits for the next one. */
+  readonly returned: string | null;
+  /** Whether the store's prompts of this session are among these. */
+  readonly isRead: boolean;
+  /** How often the text of a waiting prompt was changed. */
+  readonly edits: number;
   /** How many tasks must not be typed into. */
   readonly holds: number;
 }
@@ -72,6 +78,9 @@ export const noPrompts: PromptsState = {
   late: [],
   current: null,
   behindDraft: false,
+  returned: null,
+  isRead: false,
+  edits: 0,
   holds: 0,
 };
 
@@ -87,6 +96,12 @@ export type PromptMessage =
   | { readonly kind: "typing"; readonly promptId: string; readonly draft: string; readonly turnsBefore: number }
   /** Its session was closed, and the prompt given up, before it was typed. */
   | { readonly kind: "revoked"; readonly promptId: string }
+  /** Its text was changed in the store. */
+  | { readonly kind: "edited"; readonly prompt: OutboxPrompt }
+  /** The store has the waiting prompts in this order. */
+  | { readonly kind: "moved"; readonly promptIds: readonly string[] }
+  /** It was taken out of the queue in the store. */
+  | { readonly kind: "cancelled"; readonly promptId: string }
   | { readonly kind: "typed"; readonly promptId: string; readonly result: TypedPrompt }
   /** A command that stayed in the composer was removed from it, or could not be. */
   | { readonly kind: "cleared"; readonly promptId: string; readonly cleared: boolean }

@@ -6,10 +6,12 @@ import {
   endNews,
   factsOf,
   type Memo,
+  markOfQueue,
   newsOf,
   nothingPublished,
   type PublishedSession,
   parseMemo,
+  queueEvent,
   statusEvent,
 } from "./session-news.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
@@ -19,6 +21,8 @@ export interface SessionEvents {
   publisherFor(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
   /** A session was closed, and its record is already updated. */
   closed(record: SessionRecord): Promise<void>;
+  /** The prompts that wait in a session without a process were changed. */
+  queueChanged(record: SessionRecord, promptIds: readonly string[]): Promise<void>;
   /** Publishes how sessions ended that have no process any more, where the last gateway did not. */
   reconcile(): Promise<void>;
 }
@@ -68,6 +72,13 @@ export function createSessionEvents(deps: {
       publishEnd(record, await publisher.memoOf(record.sessionId));
     },
 
+    async queueChanged(record, promptIds) {
+      const memo = parseMemo(await publisher.memoOf(record.sessionId));
+      const noted = memo === null ? null : JSON.stringify({ ...memo, queue: markOfQueue(promptIds) });
+      const memos = new Map(noted === null ? [] : [[record.sessionId, noted]]);
+      publisher.publish({ events: [queueEvent(record, promptIds.length, clock.now())], memos });
+    },
+
     async reconcile() {
       for (const [sessionId, text] of await publisher.memos()) {
         const record = await store.find(sessionId);
@@ -91,6 +102,7 @@ class SessionEventPublisher implements SessionPublisher {
   #isNew: boolean;
   #replaces: string | null = null;
   #turnsPublished = 0;
+  #editsPublished = 0;
   /** When the agent's newest report happened. */
   #lastAt = 0;
   /** The same, until it was looked at. */
@@ -174,10 +186,12 @@ class SessionEventPublisher implements SessionPublisher {
       at: this.#fresh ?? now,
       created: this.#isNew ? { replaces: this.#replaces } : null,
       turnsEnded: state.turnsEnded - this.#turnsPublished,
+      edited: facts.queue !== null && facts.queue.edits > this.#editsPublished,
       catchingUp: this.#mode === "catching up",
     });
     this.#published = record;
     this.#turnsPublished = state.turnsEnded;
+    this.#editsPublished = facts.queue?.edits ?? this.#editsPublished;
     this.#fresh = null;
     this.#isNew = false;
     events.push(...news.events);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isoTime } from "../core/clock.ts";
+import { sha256 } from "../core/ids.ts";
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import {
   type Activity,
@@ -18,7 +19,11 @@ import { activityOf, statusOf } from "./status.ts";
 export interface PublishedSession {
   readonly record: SessionRecord;
   readonly state: ActivityState;
-  readonly outbox: { readonly unconfirmed: string | null };
+  readonly outbox: {
+    readonly unconfirmed: string | null;
+    /** Null until the store's prompts are read. */
+    readonly queue: { readonly promptIds: readonly string[]; readonly edits: number } | null;
+  };
   readonly transcriptSummary: TranscriptSummary | null;
   /** Whether the id is a placeholder until the agent reports its own. */
   readonly provisional: boolean;
@@ -35,6 +40,8 @@ const memoSchema = z.object({
   over: z.boolean(),
   /** The time of the newest report of the agent that is in it. */
   through: z.number(),
+  /** The waiting prompts, as `markOfQueue` has them. */
+  queue: z.string().default(""),
 });
 /** @see memoSchema */
 export type Memo = z.infer<typeof memoSchema>;
@@ -50,6 +57,7 @@ export const nothingPublished: Memo = {
   asked: [],
   over: false,
   through: -1,
+  queue: "",
 };
 
 /** How a process ended, as far as it was seen. */
@@ -66,6 +74,8 @@ export interface Facts {
   /** Whether the transcript's last turn has no end. */
   readonly turnOpen: boolean;
   readonly permissions: readonly Pick<PendingPermission, "permissionId" | "kind" | "tool">[];
+  /** Null while it is not known. */
+  readonly queue: { readonly promptIds: readonly string[]; readonly edits: number } | null;
   readonly exit: Exit | null;
 }
 
@@ -82,8 +92,22 @@ export function factsOf(session: PublishedSession, exit: Exit | null): Facts {
     turnRuns: state.turnRuns,
     turnOpen: transcriptSummary?.lastTurn.kind === "open",
     permissions: exit === null ? [...state.permissions, ...(dialog === null ? [] : [dialog])] : [],
+    // What waits when a process ends stays for the next one.
+    queue: exit === null ? session.outbox.queue : null,
     exit,
   };
+}
+
+/** The same for the same prompts in the same order. */
+export function markOfQueue(promptIds: readonly string[]): string {
+  return promptIds.length === 0 ? "" : sha256(promptIds.join(" ")).slice(0, queueMarkLength);
+}
+
+// Enough to notice a change.
+const queueMarkLength = 16;
+
+export function queueEvent(record: SessionRecord, queuedPrompts: number, at: number): NewSessionEvent {
+  return { kind: "session.queue_changed", ...headOf(record, at), queuedPrompts };
 }
 
 /** What has to be published, and what is then remembered. Pure. */
@@ -96,6 +120,8 @@ export function newsOf(
     readonly created: { readonly replaces: string | null } | null;
     /** Turns whose end was observed since the last look. */
     readonly turnsEnded: number;
+    /** Whether the text of a waiting prompt was changed since the last look. */
+    readonly edited: boolean;
     readonly catchingUp: boolean;
   },
 ): { readonly events: readonly NewSessionEvent[]; readonly memo: Memo } {
@@ -128,6 +154,10 @@ export function newsOf(
   if (created === null && activity !== null && memo.activity !== activity) {
     events.push({ kind: "session.activity", ...head, activity, previous: memo.activity });
   }
+  const queue = facts.queue === null ? memo.queue : markOfQueue(facts.queue.promptIds);
+  if (facts.queue !== null && (queue !== memo.queue || context.edited)) {
+    events.push(queueEvent(record, facts.queue.promptIds.length, at));
+  }
   if (facts.exit !== null) {
     events.push({ kind: "session.exited", ...head, status, ...facts.exit });
     if (memo.status !== status) events.push(statusEvent(record, { previous: memo.status, status, at }));
@@ -142,6 +172,7 @@ export function newsOf(
       turnRuns,
       asked: facts.permissions.map(({ permissionId }) => permissionId),
       over: facts.exit !== null,
+      queue,
     },
   };
 }

@@ -9,6 +9,7 @@ export const eventKinds = [
   "session.activity",
   "session.turn_ended",
   "session.permission_asked",
+  "session.queue_changed",
   "session.exited",
   "session.closed",
   "session.edited",
@@ -77,6 +78,14 @@ export const sessionPermissionAskedSchema = z
   })
   .meta({ id: "SessionPermissionAskedEvent" });
 
+export const sessionQueueChangedSchema = z
+  .object({
+    kind: z.literal("session.queue_changed"),
+    ...head,
+    queuedPrompts: z.int().describe("How many prompts wait for the agent now."),
+  })
+  .meta({ id: "SessionQueueChangedEvent" });
+
 export const sessionExitedSchema = z
   .object({
     kind: z.literal("session.exited"),
@@ -109,6 +118,7 @@ export const sessionEventSchema = z
     sessionActivitySchema,
     sessionTurnEndedSchema,
     sessionPermissionAskedSchema,
+    sessionQueueChangedSchema,
     sessionExitedSchema,
     sessionClosedSchema,
     sessionEditedSchema,

@@ -24,6 +24,7 @@ export const problemCodes = [
   "push_subscription_not_found",
   "permission_gone",
   "push_action_gone",
+  "prompt_not_found",
   "rescue_not_found",
   "recording_not_found",
   "share_not_found",
@@ -39,6 +40,7 @@ export const problemCodes = [
   "permission_pending",
   "composer_not_empty",
   "attachment_in_use",
+  "prompt_already_sent",
   "too_large",
   "attachment_too_large",
   "unsupported_media_type",
@@ -161,6 +163,7 @@ export const problemHelp = {
     meaning: "The notification's action was already used or has expired, or its browser is signed out.",
     remedy: "Open the session and answer there.",
   },
+  prompt_not_found: listIt("queued prompt", "`GET /api/coding/sessions/{sessionId}/prompts`"),
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
@@ -223,6 +226,10 @@ export const problemHelp = {
   composer_not_empty: {
     meaning: "The agent's composer contains text typed in its terminal, which would be sent with the prompt.",
     remedy: 'Set `onDraft` to `"clear"` to remove that text, or to `"append"` to send it with the prompt.',
+  },
+  prompt_already_sent: {
+    meaning: "The prompt is no longer in the queue: it was sent to the agent, or given up. Nothing was changed.",
+    remedy: "List the queue again. To stop what the agent does with a sent prompt, use `coding_interrupt`.",
   },
   too_large: {
     meaning: "The body, prompt, file or answer exceeds its size limit.",

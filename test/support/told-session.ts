@@ -60,7 +60,7 @@ export function setUpTold(memos = new Map<string, string>()) {
   const session: { -readonly [Key in keyof PublishedSession]: PublishedSession[Key] } = {
     record: recordOf(),
     state: initialActivity,
-    outbox: { unconfirmed: null },
+    outbox: { unconfirmed: null, queue: null },
     transcriptSummary: null,
     provisional: false,
   };

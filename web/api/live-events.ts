@@ -28,8 +28,7 @@ export function startLiveEvents(client: QueryClient): () => void {
         patchLists(client, event);
         void client.invalidateQueries({ queryKey: queryKeys.session(event.sessionId) });
         live.soon();
-        // Activity events carry everything that the lists show of them.
-        if (event.kind !== "session.activity" && event.kind !== "session.permission_asked") lists.soon();
+        if (!carriesAll.has(event.kind)) lists.soon();
         for (const listener of eventListeners) listener(event);
       },
       onReset: () => void client.invalidateQueries(),
@@ -95,6 +94,13 @@ function oncePer(delayMs: number, task: () => void): { readonly soon: () => void
   };
 }
 
+/** Events that carry everything that the lists show of them. */
+const carriesAll: ReadonlySet<SessionEvent["kind"]> = new Set([
+  "session.activity",
+  "session.permission_asked",
+  "session.queue_changed",
+]);
+
 type FromEvent = Pick<
   SessionSummary,
   | "status"
@@ -107,6 +113,7 @@ type FromEvent = Pick<
   | "pid"
   | "owner"
   | "endedAfterIdleMs"
+  | "queuedPrompts"
 >;
 
 /** The session updated with what the event carries. */
@@ -126,6 +133,8 @@ export function afterEvent<Session extends FromEvent>(session: Session, event: S
       return { ...session, closedAt: event.at };
     case "session.edited":
       return { ...session, pinned: event.pinned, archived: event.archived };
+    case "session.queue_changed":
+      return { ...session, queuedPrompts: event.queuedPrompts };
     case "session.turn_ended":
     case "session.permission_asked":
       return session;

@@ -84,6 +84,7 @@ const events: readonly (readonly [SessionEvent, string | null])[] = [
   ],
   [{ ...head, kind: "session.exited", status: "completed", exitCode: 0, signal: null, endedAfterIdleMs: null }, null],
   [{ ...head, kind: "session.closed" }, null],
+  [{ ...head, kind: "session.queue_changed", queuedPrompts: 2 }, null],
 ];
 
 test.each(events)("the notification of %o is: %s", (event, words) => {

@@ -94,6 +94,7 @@ export function noteworthy(event: SessionEvent): string | null {
     case "session.created":
     case "session.status":
     case "session.permission_asked":
+    case "session.queue_changed":
     case "session.closed":
     case "session.edited":
       return null;

@@ -1,0 +1,52 @@
+import type { AgentTemplate } from "../agents/index.ts";
+import { newUuid } from "../core/ids.ts";
+import type { Caller } from "../wire/caller.ts";
+import type { IdempotencyClaim } from "./prompt-queue.ts";
+import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
+import type { NewPrompt } from "./start.ts";
+
+/** The agent that gets a prompt. */
+export interface PromptTarget {
+  readonly template: AgentTemplate;
+  /** Where the agent works. */
+  readonly dir: string;
+}
+
+/** A prompt as its caller wrote it. */
+interface WrittenPrompt {
+  readonly text: string;
+  readonly allowCommands: boolean;
+  readonly idempotency: IdempotencyClaim | null;
+}
+
+/**
+ * Checks a prompt by the rules for its caller, and gives it an id.
+ * @throws PosternError `prompt_not_text`
+ */
+export async function newPrompt(
+  { text: written, allowCommands, idempotency }: WrittenPrompt,
+  caller: Caller,
+  { template, dir, stateDir }: PromptTarget & { readonly stateDir: string },
+): Promise<NewPrompt> {
+  const { commandPrefixes, commandWords } = template;
+  const text = toPromptText(written, { commandPrefixes, commandWords, allowCommands });
+  const mayDrive = caller.scopes.has("coding:drive");
+  const isFree = !template.readsMentions || mayDrive;
+  const checkIn = async (place: string): Promise<void> => {
+    if (!isFree) await refuseOutsideMentions(text, { dir: place, stateDir });
+  };
+  await checkIn(dir);
+  return {
+    promptId: newUuid(),
+    text,
+    files: [],
+    claimFiles: undefined,
+    checkIn,
+    async checkBehind(draft) {
+      if (mayDrive) return;
+      refuseCommandBehind(draft, text, template);
+      if (!isFree) await refuseOutsideMentions(draft + text, { dir, stateDir });
+    },
+    idempotency,
+  };
+}

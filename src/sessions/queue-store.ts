@@ -1,0 +1,123 @@
+import type { ExpressionBuilder, Kysely } from "kysely";
+import type { Tables } from "../storage/schema.ts";
+import { sessionError } from "./errors.ts";
+
+/** A prompt that waits, as the store has it. */
+export interface WaitingPrompt {
+  readonly promptId: string;
+  readonly text: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+/**
+ * Changes what waits in a session's queue. Each change is one condition and its act in one statement or transaction, so that a prompt is
+ * either changed or delivered as it was: delivery marks it as sent only while it has the text that is sent.
+ */
+export interface QueueStore {
+  /** In the order in which they are sent. The session may be named by an earlier id. */
+  waiting(sessionId: string): Promise<readonly WaitingPrompt[]>;
+  /**
+   * One that waits.
+   * @throws PosternError `prompt_not_found` when this session never had it | `prompt_already_sent` when it waits no longer
+   */
+  find(sessionId: string, promptId: string): Promise<WaitingPrompt>;
+  /** @throws PosternError `prompt_already_sent` */
+  edit(promptId: string, text: string): Promise<void>;
+  /**
+   * Moves a prompt to this place among those that wait in its session; beyond the end, to the end.
+   * @returns the waiting prompts in their new order
+   * @throws PosternError `prompt_already_sent`
+   */
+  move(promptId: string, place: number): Promise<readonly string[]>;
+  /** @throws PosternError `prompt_already_sent` */
+  cancel(promptId: string): Promise<void>;
+}
+
+/** A {@link QueueStore} over the table `queued_prompts`. */
+export function createQueueStore(db: Kysely<Tables>): QueueStore {
+  return {
+    async waiting(sessionId) {
+      const rows = await db
+        .selectFrom("queued_prompts")
+        .select(["prompt_id", "prompt", "created_at"])
+        .where((eb) => ofSession(eb, sessionId))
+        .where("state", "=", "queued")
+        .orderBy("position")
+        .execute();
+      return rows.map((row) => ({ promptId: row.prompt_id, text: row.prompt, createdAt: row.created_at }));
+    },
+
+    async find(sessionId, promptId) {
+      const row = await db
+        .selectFrom("queued_prompts")
+        .select(["prompt", "state", "created_at"])
+        .where("prompt_id", "=", promptId)
+        .where((eb) => ofSession(eb, sessionId))
+        .executeTakeFirst();
+      if (row === undefined) {
+        throw sessionError("prompt_not_found", `Session ${sessionId} has no prompt ${promptId} in its queue.`);
+      }
+      if (row.state !== "queued") throw alreadySent(promptId);
+      return { promptId, text: row.prompt, createdAt: row.created_at };
+    },
+
+    async edit(promptId, text) {
+      const { numUpdatedRows } = await db
+        .updateTable("queued_prompts")
+        .set({ prompt: text })
+        .where("prompt_id", "=", promptId)
+        .where("state", "=", "queued")
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n) throw alreadySent(promptId);
+    },
+
+    async move(promptId, place) {
+      return db.transaction().execute(async (trx) => {
+        // Positions are unique in a session, so all of them leave their places first; this also locks the rows.
+        const rows = await trx
+          .updateTable("queued_prompts")
+          .set((eb) => ({ position: eb.neg("position") }))
+          .where("state", "=", "queued")
+          .where("session_id", "=", (eb) =>
+            eb.selectFrom("queued_prompts as moved").select("moved.session_id").where("moved.prompt_id", "=", promptId),
+          )
+          .returning(["prompt_id", "position"])
+          .execute();
+        const inOrder = rows.toSorted((left, right) => right.position - left.position);
+        const ids = inOrder.map((row) => row.prompt_id);
+        if (!ids.includes(promptId)) throw alreadySent(promptId);
+        const others = ids.filter((id) => id !== promptId);
+        const moved = [...others.slice(0, place), promptId, ...others.slice(place)];
+        for (const [at, id] of moved.entries()) {
+          const position = -(inOrder[at]?.position ?? 0);
+          await trx.updateTable("queued_prompts").set({ position }).where("prompt_id", "=", id).execute();
+        }
+        return moved;
+      });
+    },
+
+    async cancel(promptId) {
+      const { numUpdatedRows } = await db
+        .updateTable("queued_prompts")
+        .set({ state: "lost", prompt: "" })
+        .where("prompt_id", "=", promptId)
+        .where("state", "=", "queued")
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n) throw alreadySent(promptId);
+    },
+  };
+}
+
+/** An agent can report its own id at any time; the one before it becomes an alias. */
+function ofSession(eb: ExpressionBuilder<Tables, "queued_prompts">, sessionId: string) {
+  const aliased = eb.selectFrom("session_aliases").select("session_aliases.session_id").where("alias", "=", sessionId);
+  return eb.or([eb("session_id", "=", sessionId), eb("session_id", "in", aliased)]);
+}
+
+function alreadySent(promptId: string) {
+  return sessionError(
+    "prompt_already_sent",
+    `Prompt ${promptId} is no longer in the queue: it was sent to the agent, or given up. List the queue again.`,
+  );
+}

@@ -1,0 +1,167 @@
+import { isoTime } from "../core/clock.ts";
+import type { Caller } from "../wire/caller.ts";
+import type {
+  CancelledPrompt,
+  CancelPromptInput,
+  ChangedPrompt,
+  EditPromptInput,
+  PromptQueueOutput,
+  QueuedPrompt,
+} from "../wire/queue.ts";
+import type { FolderRule } from "../worktrees/index.ts";
+import { mayFollow, requireMayPrompt } from "./ask-rules.ts";
+import { sessionError } from "./errors.ts";
+import type { TurnStopper } from "./interrupt.ts";
+import type { LiveSession } from "./live-session.ts";
+import type { LocatedSession, SessionLocator } from "./locate.ts";
+import { newPrompt } from "./new-prompt.ts";
+import type { PromptQueue } from "./prompt-queue.ts";
+import { commandIn } from "./prompt-text.ts";
+import type { QueueStore, WaitingPrompt } from "./queue-store.ts";
+import type { SessionEvents } from "./session-events.ts";
+import { defaultSize, type Starter } from "./start.ts";
+import { untilTaken } from "./wait.ts";
+
+export interface QueueDeps extends Pick<FolderRule, "resolveAllowedDir"> {
+  readonly locator: SessionLocator;
+  readonly starter: Starter;
+  readonly queue: Pick<PromptQueue, "stateOf">;
+  readonly waiting: QueueStore;
+  readonly turns: TurnStopper;
+  readonly events: Pick<SessionEvents, "queueChanged">;
+  /** The state folder. */
+  readonly home: string;
+}
+
+/** What a caller can do with the prompts that wait in a session. */
+export interface Queue {
+  list(sessionId: string, caller: Caller): Promise<PromptQueueOutput>;
+  /** @throws PosternError `prompt_not_found` | `prompt_already_sent` | `prompt_not_text` | `insufficient_scope` | those of a resume */
+  change(input: EditPromptInput, caller: Caller, signal: AbortSignal): Promise<ChangedPrompt>;
+  /** @throws PosternError `prompt_not_found` | `prompt_already_sent` */
+  cancel(input: CancelPromptInput, caller: Caller): Promise<CancelledPrompt>;
+}
+
+/** @see Queue */
+export function createQueue(deps: QueueDeps): Queue {
+  const { locator, waiting } = deps;
+
+  async function listOf(session: LocatedSession): Promise<PromptQueueOutput> {
+    const { sessionId } = (session.live ?? session).record;
+    const prompts = await waiting.waiting(sessionId);
+    return { sessionId, prompts: prompts.map((prompt, position) => shown(prompt, position, session)) };
+  }
+
+  /** Tells a live session, which publishes it; for one without a process, the change is published here. */
+  async function note(
+    session: LocatedSession,
+    change: Parameters<NonNullable<LocatedSession["live"]>["outbox"]["changeQueue"]>[0],
+  ): Promise<void> {
+    if (session.live !== null) return session.live.outbox.changeQueue(change);
+    const { sessionId } = session.record;
+    const promptIds = (await waiting.waiting(sessionId)).map(({ promptId }) => promptId);
+    await deps.events.queueChanged(session.record, promptIds);
+  }
+
+  async function edit(
+    session: LocatedSession,
+    { promptId, text }: { readonly promptId: string; readonly text: string },
+    caller: Caller,
+  ): Promise<void> {
+    requireMayPrompt(session.record, caller);
+    const { template, record, live } = session;
+    const written = { text, allowCommands: false, idempotency: null };
+    const prompt = await newPrompt(written, caller, { template, dir: record.dir, stateDir: deps.home });
+    await waiting.edit(promptId, prompt.text);
+    const before = live?.outbox.waitingPrompt(promptId);
+    const { onDraft, files = [] } = before ?? {};
+    const edited = { promptId, prompt: prompt.text, files, state: "queued", sentAt: null, onDraft } as const;
+    await note(session, { kind: "edited", prompt: { ...edited, mayFollow: mayFollow(prompt) } });
+  }
+
+  async function move(session: LocatedSession, promptId: string, place: number): Promise<void> {
+    const before = await waiting.waiting(session.record.sessionId);
+    const promptIds = await waiting.move(promptId, place);
+    if (before.every((prompt, at) => prompt.promptId === promptIds[at])) return;
+    await note(session, { kind: "moved", promptIds });
+  }
+
+  /** A session without a process is resumed in its own mode, as its next prompt would. */
+  async function resume(session: LocatedSession, caller: Caller) {
+    const { dir, permissionMode } = session.record;
+    const scope = permissionMode === "all" ? "exec" : "coding";
+    const place = await deps.resolveAllowedDir(dir, { scope, caller });
+    const options = { dir: place.dir, trustDir: place.trusted, model: null, permissionMode, size: defaultSize };
+    return deps.starter.resume(session, options, null);
+  }
+
+  /** All of it while the session is held: no prompt is added and no agent started meanwhile. */
+  function apply(input: EditPromptInput, caller: Caller): Promise<LiveSession | null> {
+    const { sessionId, promptId, text, position, sendNow = false } = input;
+    return locator.withSession(sessionId, caller, async (session) => {
+      if (sendNow) requireMayPrompt(session.record, caller);
+      await waiting.find(session.record.sessionId, promptId);
+      if (text !== undefined) await edit(session, { promptId, text }, caller);
+      const place = sendNow ? 0 : position;
+      if (place !== undefined) await move(session, promptId, place);
+      return session.live ?? (sendNow ? resume(session, caller) : null);
+    });
+  }
+
+  /** While the agent is held, nothing is typed: the turn that is stopped is never that of this prompt. */
+  async function sendNow(input: EditPromptInput, caller: Caller, signal: AbortSignal): Promise<void> {
+    const { promptId } = input;
+    const { live: held } = await locator.locate(input.sessionId, caller);
+    const change = async () => {
+      const live = await apply(input, caller);
+      const isWanted = (): boolean => live?.outbox.progressOf(promptId)?.state === "queued";
+      if (live !== null && live === held) await deps.turns.stop(live, { signal, isWanted });
+      return live;
+    };
+    const live = held === null ? await change() : await held.outbox.hold(change);
+    if (live !== null) await untilTaken(live, promptId, { timeoutMs: takenMs, signal });
+  }
+
+  return {
+    async list(sessionId, caller) {
+      return listOf(await locator.locate(sessionId, caller));
+    },
+
+    async change(input, caller, signal) {
+      const { sessionId, promptId, text, position, sendNow: now = false } = input;
+      if (text === undefined && position === undefined && !now) {
+        throw sessionError("invalid_request", 'Nothing to change. Set "text", "position" or "sendNow".');
+      }
+      if (now) await sendNow(input, caller, signal);
+      else await apply(input, caller);
+      const session = await locator.locate(sessionId, caller);
+      const progress = session.live?.outbox.progressOf(promptId);
+      const deliveryState = progress?.state ?? (await deps.queue.stateOf(promptId)) ?? "unknown";
+      return { ...(await listOf(session)), promptId, deliveryState };
+    },
+
+    async cancel({ sessionId, promptId }, caller) {
+      const cancelled = await locator.withSession(sessionId, caller, async (session) => {
+        const { prompts } = await listOf(session);
+        const found = await waiting.find(session.record.sessionId, promptId);
+        await waiting.cancel(promptId);
+        await note(session, { kind: "cancelled", promptId });
+        const position = prompts.findIndex((other) => other.promptId === promptId);
+        return shown(found, Math.max(0, position), session);
+      });
+      return { ...(await listOf(await locator.locate(sessionId, caller))), cancelled };
+    },
+  };
+}
+
+// A prompt that goes out is taken within a second; the caller learns of one that is not from the queue.
+const takenMs = 10_000;
+
+function shown(
+  { promptId, text, createdAt }: WaitingPrompt,
+  position: number,
+  { template }: Pick<LocatedSession, "template">,
+): QueuedPrompt {
+  const kind = commandIn(text, template) === null ? "text" : "command";
+  return { promptId, position, text, kind, queuedAt: isoTime(createdAt) };
+}
