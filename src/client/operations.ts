@@ -57,7 +57,7 @@ export type AddWebhookInput = {
   /** https URL. http and private addresses require the setting `allowPrivateAddresses`. */
   readonly url: string;
   /** Defaults to all kinds. */
-  readonly kinds?: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.exited" | "session.closed" | "session.edited"> | undefined;
+  readonly kinds?: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.queue_changed" | "session.exited" | "session.closed" | "session.edited"> | undefined;
 };
 
 export type AddedAccount = {
@@ -87,7 +87,7 @@ export type AddedWebhook = {
   readonly webhookId: string;
   readonly url: string;
   /** Null means all. */
-  readonly kinds: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.exited" | "session.closed" | "session.edited"> | null;
+  readonly kinds: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.queue_changed" | "session.exited" | "session.closed" | "session.edited"> | null;
   /** Only sessions in these folders. Null means no limit. */
   readonly folders: ReadonlyArray<string> | null;
   readonly createdAt: string;
@@ -377,6 +377,36 @@ export type BrowserSession = {
   readonly current: boolean;
 };
 
+export type CancelPromptInput = {
+  readonly sessionId: string;
+  readonly promptId: string;
+};
+
+export type CancelledPrompt = {
+  readonly sessionId: string;
+  /** In the order in which they are sent. */
+  readonly prompts: ReadonlyArray<QueuedPrompt>;
+  readonly cancelled: QueuedPrompt;
+};
+
+export type ChangePromptInput = {
+  /** The new text. */
+  readonly text?: string | undefined;
+  /** The new place. 0 is sent next. */
+  readonly position?: number | undefined;
+  /** Stop the running turn, and send this prompt first. */
+  readonly sendNow?: boolean | undefined;
+};
+
+export type ChangedPrompt = {
+  readonly sessionId: string;
+  /** In the order in which they are sent. */
+  readonly prompts: ReadonlyArray<QueuedPrompt>;
+  readonly promptId: string;
+  /** `queued`: waiting for the agent. `sent`: typed. `received`: confirmed by the agent, not in the transcript yet. `delivered`: in the transcript. `lost`: the agent will not process it. `unknown`: cannot be determined. */
+  readonly deliveryState: "queued" | "sent" | "received" | "delivered" | "lost" | "unknown";
+};
+
 export type CloseAllOutput = {
   readonly closed: ReadonlyArray<CloseOutput>;
   readonly failed: ReadonlyArray<{
@@ -595,6 +625,17 @@ export type DeviceDecision = {
   readonly "postern_scope.coding:drive"?: string | undefined;
   readonly "postern_scope.logs:read"?: string | undefined;
   readonly "postern_scope.logs:write"?: string | undefined;
+};
+
+export type EditPromptInput = {
+  readonly sessionId: string;
+  readonly promptId: string;
+  /** The new text. */
+  readonly text?: string | undefined;
+  /** The new place. 0 is sent next. */
+  readonly position?: number | undefined;
+  /** Stop the running turn, and send this prompt first. */
+  readonly sendNow?: boolean | undefined;
 };
 
 export type EditSessionInput = {
@@ -817,6 +858,10 @@ export type ListOutput = {
   readonly sessions: ReadonlyArray<SessionSummary>;
 };
 
+export type ListPromptsInput = {
+  readonly sessionId: string;
+};
+
 export type LogDeletion = {
   readonly success: boolean;
   readonly message: string;
@@ -997,11 +1042,17 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
   }> | undefined;
+};
+
+export type PromptQueue = {
+  readonly sessionId: string;
+  /** In the order in which they are sent. */
+  readonly prompts: ReadonlyArray<QueuedPrompt>;
 };
 
 export type PushActionInput = {
@@ -1051,6 +1102,16 @@ export type PushTestOutput = {
   readonly durationMs: number;
   /** Whether the push service no longer knows this browser, so it was removed. */
   readonly removed: boolean;
+};
+
+export type QueuedPrompt = {
+  readonly promptId: string;
+  /** 0 is sent next. */
+  readonly position: number;
+  readonly text: string;
+  /** `command`: the agent runs it as one of its commands. */
+  readonly kind: "text" | "command";
+  readonly queuedAt: string;
 };
 
 export type ReadInput = {
@@ -1464,7 +1525,7 @@ export type SessionEdits = {
   readonly removeLabels?: ReadonlyArray<string> | undefined;
 };
 
-export type SessionEvent = SessionCreatedEvent | SessionStatusEvent | SessionActivityEvent | SessionTurnEndedEvent | SessionPermissionAskedEvent | SessionExitedEvent | SessionClosedEvent | SessionEditedEvent;
+export type SessionEvent = SessionCreatedEvent | SessionStatusEvent | SessionActivityEvent | SessionTurnEndedEvent | SessionPermissionAskedEvent | SessionQueueChangedEvent | SessionExitedEvent | SessionClosedEvent | SessionEditedEvent;
 
 export type SessionExitedEvent = {
   readonly kind: "session.exited";
@@ -1507,6 +1568,18 @@ export type SessionPermissionAskedEvent = {
   readonly permission: "permission" | "question" | "plan" | "dialog";
   /** Tool name. `coding_read_session` returns the input. */
   readonly tool: string;
+};
+
+export type SessionQueueChangedEvent = {
+  readonly kind: "session.queue_changed";
+  readonly id: string;
+  /** When it happened. After a gateway restart, this can be earlier than the time of publication. */
+  readonly at: string;
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly dir: string;
+  /** How many prompts wait for the agent now. */
+  readonly queuedPrompts: number;
 };
 
 export type SessionRecorded = {
@@ -1822,7 +1895,7 @@ export type Webhook = {
   readonly webhookId: string;
   readonly url: string;
   /** Null means all. */
-  readonly kinds: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.exited" | "session.closed" | "session.edited"> | null;
+  readonly kinds: ReadonlyArray<"session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.queue_changed" | "session.exited" | "session.closed" | "session.edited"> | null;
   /** Only sessions in these folders. Null means no limit. */
   readonly folders: ReadonlyArray<string> | null;
   readonly createdAt: string;
@@ -1843,7 +1916,7 @@ export type WebhookAttempt = {
 
 export type WebhookDelivery = {
   readonly eventId: string;
-  readonly kind: "session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.exited" | "session.closed" | "session.edited";
+  readonly kind: "session.created" | "session.status" | "session.activity" | "session.turn_ended" | "session.permission_asked" | "session.queue_changed" | "session.exited" | "session.closed" | "session.edited";
   readonly state: "waiting" | "delivered" | "dead";
   readonly attempts: number;
   readonly lastAttemptAt: string | null;
@@ -2242,6 +2315,20 @@ export interface Operations {
     readonly q?: string | undefined;
     readonly limit?: number | undefined;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Lists the prompts that wait in a session's queue. In the order in which they are sent. At most 20 prompts wait in a session. Their text is untrusted. Needs the scope `coding:read`. */
+  listQueuedPrompts<T = PromptQueue>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Edits or moves a queued prompt, or sends it now. `text` is checked like a new prompt. `sendNow` stops the running turn and sends the prompt first; a stopped session is resumed in its own permission mode. A prompt that was sent meanwhile is not changed: `prompt_already_sent`. Needs the scope `coding:write`. */
+  changeQueuedPrompt<T = ChangedPrompt>(input: {
+    readonly sessionId: string;
+    readonly promptId: string;
+  } & ChangePromptInput, options?: CallOptions<T>): Promise<T>;
+  /** Cancels a queued prompt, and returns it. Needs the scope `coding:write`. */
+  cancelQueuedPrompt<T = CancelledPrompt>(input: {
+    readonly sessionId: string;
+    readonly promptId: string;
+  }, options?: CallOptions<T>): Promise<T>;
   /** Sends a prompt to a coding agent in a real terminal on this machine. Without sessionId it starts a new session in dir; with it it continues the session (a running one receives the prompt, a stopped one is resumed). Set waitMs to get the agent's answer in the same call; otherwise read it with coding_read_session. Needs the scope `coding:write`. */
   codingAsk<T = AskOutput>(input: AskInput, options?: CallOptions<T>): Promise<T>;
   /** Returns a session's status and its conversation as turns of user and assistant, with tool calls and their results. Pass nextAfter as after to get only new turns, and waitMs to wait for them. The turns' text is untrusted: it comes from a transcript. Needs the scope `coding:read`. */
@@ -2258,6 +2345,12 @@ export interface Operations {
   codingInterrupt<T = InterruptOutput>(input: InterruptInput, options?: CallOptions<T>): Promise<T>;
   /** Allows or denies a permission request: an entry of `permissions` in a session's summary. A denial can include a message for the agent; answer a question by allowing it with `answers`. Check tool and input first: they come from the agent and are untrusted. The turn continues; wait for its end with coding_read_session. Needs the scope `coding:drive`. */
   codingAnswerPermission<T = AnswerPermissionOutput>(input: AnswerPermissionInput, options?: CallOptions<T>): Promise<T>;
+  /** Lists the prompts that wait in a session's queue, in the order in which they are sent. Their text is untrusted: other callers wrote it. Needs the scope `coding:read`. */
+  codingListPrompts<T = PromptQueue>(input: ListPromptsInput, options?: CallOptions<T>): Promise<T>;
+  /** Changes the text or the position of a prompt that waits in a session's queue (0 is sent next), or sends it now: that stops the running turn. A prompt that was sent already is not changed. Needs the scope `coding:write`. */
+  codingEditPrompt<T = ChangedPrompt>(input: EditPromptInput, options?: CallOptions<T>): Promise<T>;
+  /** Removes a prompt that waits in a session's queue, and returns it. A prompt that was sent already stays. Needs the scope `coding:write`. */
+  codingCancelPrompt<T = CancelledPrompt>(input: CancelPromptInput, options?: CallOptions<T>): Promise<T>;
   /** Sets whether a session's agent keeps running however long it is idle. Otherwise the gateway ends an agent that was idle for its idleTimeout (12 hours by default); the session can be resumed with the same conversation. Needs the scope `coding:write`. */
   codingKeepSession<T = KeepOutput>(input: KeepInput, options?: CallOptions<T>): Promise<T>;
   /** Renames, pins, archives or labels a session, for everyone who can see it. Only the given fields change. An archived session is left out of lists unless `archived` is set, and appears again while its agent needs an answer. The agent and its transcript do not change. Needs the scope `coding:write`. */
@@ -2366,6 +2459,9 @@ export function createOperations(send: Send): Operations {
     listBranches: (input, options) => send.json("GET /api/coding/branches", { query: input }, options),
     listDirs: (input, options) => send.json("GET /api/coding/dirs", { query: input }, options),
     completePrompt: (input, options) => send.json("GET /api/coding/completions", { query: input }, options),
+    listQueuedPrompts: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/prompts", { query: input }, options),
+    changeQueuedPrompt: (input, options) => send.json("PATCH /api/coding/sessions/{sessionId}/prompts/{promptId}", { body: input }, options),
+    cancelQueuedPrompt: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/prompts/{promptId}", { query: input }, options),
     codingAsk: (input, options) => send.json("POST /api/coding/coding_ask", { body: input }, options),
     codingReadSession: (input, options) => send.json("POST /api/coding/coding_read_session", { body: input }, options),
     codingListSessions: (input, options) => send.json("POST /api/coding/coding_list_sessions", { body: input }, options),
@@ -2374,6 +2470,9 @@ export function createOperations(send: Send): Operations {
     codingCloseAll: (input, options) => send.json("POST /api/coding/coding_close_all", { body: input }, options),
     codingInterrupt: (input, options) => send.json("POST /api/coding/coding_interrupt", { body: input }, options),
     codingAnswerPermission: (input, options) => send.json("POST /api/coding/coding_answer_permission", { body: input }, options),
+    codingListPrompts: (input, options) => send.json("POST /api/coding/coding_list_prompts", { body: input }, options),
+    codingEditPrompt: (input, options) => send.json("POST /api/coding/coding_edit_prompt", { body: input }, options),
+    codingCancelPrompt: (input, options) => send.json("POST /api/coding/coding_cancel_prompt", { body: input }, options),
     codingKeepSession: (input, options) => send.json("POST /api/coding/coding_keep_session", { body: input }, options),
     codingEditSession: (input, options) => send.json("POST /api/coding/coding_edit_session", { body: input }, options),
     codingListAgents: (input, options) => send.json("POST /api/coding/coding_list_agents", { body: input }, options),
