@@ -141,3 +141,19 @@ test("a fence is longer than every one in its content, and a title has no struct
   const kinds = kindsIn(`## ${inertInline("a ![x](u) `b` <c> *d* # ##")}`);
   expect(["image", "link_open", "code_inline", "html_inline", "em_open"].filter((kind) => kinds.has(kind))).toEqual([]);
 });
+
+test("long lines of blanks, quotes, fences and backticks are read in linear time", () => {
+  const length = 1_000_000;
+  const ticks = Array.from({ length: 190 }, (_, index) => `${"`".repeat(index + 1)}a`).join("");
+  const lines = [
+    " ".repeat(length),
+    "> ".repeat(length / 2),
+    "- ".repeat(length / 2),
+    "~".repeat(length),
+    `\`\`\`${" ".repeat(length)}`,
+  ];
+  const startedAt = performance.now();
+  for (const line of lines) inertMarkdown(`${line}x\`\n`);
+  inertMarkdown(`${ticks}\n`.repeat(5));
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+});
