@@ -40,8 +40,11 @@ export interface VisitOptions {
   readonly javaScript?: boolean;
 }
 
-/** Real Chromium for all tests of a file. */
-export function useBrowser(args: readonly string[] = []): {
+/** Real Chromium for all tests of a file. @param launch the shell by default, which shows no notifications */
+export function useBrowser(
+  args: readonly string[] = [],
+  launch = launchHeadlessShell,
+): {
   /** Opens a sign-in link in a separate browser, closed with the test. The page is then the list of sessions. */
   visit(signInUrl: string, options?: VisitOptions): Promise<Visit>;
   /** A browser that is signed in nowhere. */
@@ -49,7 +52,7 @@ export function useBrowser(args: readonly string[] = []): {
 } {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launchHeadlessShell(args);
+    browser = await launch(args);
   });
   afterAll(() => browser?.close());
 

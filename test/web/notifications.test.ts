@@ -2,13 +2,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
+import { launchChromium } from "../support/chromium.ts";
 import { pushDelivery, pushWorker, usePushService } from "../support/push-browser.ts";
 import { startPushService } from "../support/push-service.ts";
 import { patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: true, config: { allowPrivateAddresses: ["127.0.0.1"] } });
-const browser = useBrowser();
+const browser = useBrowser([], launchChromium);
 
 test("a push arrives while the page is closed, its action allows a permission, and the agent continues", async () => {
   const { world, gateway } = used;
