@@ -10,6 +10,7 @@ import { Form, TextArea } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { Scrollable } from "../ui/page.tsx";
 import { agentName } from "../ui/session-state.ts";
+import { permissionCardId } from "./asked-permission.ts";
 import { Markdown } from "./markdown-view.tsx";
 import { type PermissionAnswer, planOf, QuestionForm, questionsOf } from "./question-form.tsx";
 import { ToolInput } from "./tool-call.tsx";
@@ -38,7 +39,7 @@ export function PermissionCard(props: {
         ? `${agent} has a plan`
         : `${agent} wants to use ${toolName(tool)}`;
   return (
-    <Card icon={Icon} title={title}>
+    <Card icon={Icon} title={title} permissionId={permission.permissionId}>
       {kind === "permission" && (
         <div className="max-h-[40dvh] overflow-y-auto border-b border-line">
           <ToolInput input={input} />
@@ -83,14 +84,18 @@ function useAnswer<Answer extends object>(
 function Card({
   icon: Icon,
   title,
+  permissionId,
   children,
 }: {
   readonly icon: LucideIcon;
   readonly title: string;
+  readonly permissionId: string | undefined;
   readonly children: ReactNode;
 }) {
   return (
     <section
+      {...(permissionId === undefined ? {} : { id: permissionCardId(permissionId) })}
+      tabIndex={-1}
       aria-label={title}
       className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
     >
@@ -176,7 +181,7 @@ export function AttentionCard(props: {
   const title = `${agentName(summary.agent)} needs attention${dialog === undefined ? "" : `: ${dialog.tool}`}`;
   const choices = mayDrive ? (dialog?.choices ?? []) : [];
   return (
-    <Card icon={TriangleAlert} title={title}>
+    <Card icon={TriangleAlert} title={title} permissionId={dialog?.permissionId}>
       <Scrollable label="The agent's screen" className="max-h-[40dvh] overflow-auto border-b border-line px-3 py-2">
         <pre className="font-mono text-xs leading-snug">{summary.screen}</pre>
       </Scrollable>

@@ -7,6 +7,7 @@ import { classNames } from "../ui/class-names.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { useNarrow, usePageTitle } from "../ui/page.tsx";
 import { isLive, needsYou, sessionTitle } from "../ui/session-state.ts";
+import { useAskedPermission } from "./asked-permission.ts";
 import { ChangesTab } from "./changes-tab.tsx";
 import { AttentionCard, PermissionCard } from "./permission-card.tsx";
 import { PlaybackTab, type PlaybackWish, useRecording } from "./playback-tab.tsx";
@@ -104,6 +105,7 @@ function SessionView(props: {
     if (tab === "terminal" || tab === "playback") setLeft(tab);
     else setRight(tab);
   };
+  useAskedPermission(summary.permissions, () => show("turns"));
   const focusSoon = (selector: string): void => {
     // After the tab is shown.
     setTimeout(() => root.current?.querySelector<HTMLElement>(selector)?.focus(), 50);
