@@ -61,6 +61,7 @@ export const furtherTests: readonly string[] = [
   "test/web/memory.test.ts",
   "test/web/oauth-flow.test.ts",
   "test/web/offline.test.ts",
+  "test/web/notifications.test.ts",
   "test/web/pages.test.ts",
   "test/web/reconnect.test.ts",
   "test/web/session-list.test.ts",

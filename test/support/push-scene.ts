@@ -27,6 +27,9 @@ export function permissionOf(permissionId: string, differs: Partial<PendingPermi
 export async function pushScene(store: TestStore, differs: Partial<PushDeps> = {}) {
   const { db } = store;
   const clock = createFakeClock();
+  // A timer that is set while the test advances the clock is due at once.
+  const ticking = setInterval(() => void clock.advance(0), 20);
+  onTestFinished(() => clearInterval(ticking));
   const service = await startPushService();
   const secrets = newSecretBox();
   const sessions = new Map<string, SceneSession>();
