@@ -55,6 +55,7 @@ export const furtherTests: readonly string[] = [
   "test/web/access.test.ts",
   "test/web/idle-agents.test.ts",
   "test/web/attention.test.ts",
+  "test/web/completion.test.ts",
   "test/web/consent.test.ts",
   "test/web/conversation.test.ts",
   "test/web/cross-site.test.ts",

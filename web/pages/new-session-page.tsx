@@ -105,6 +105,7 @@ export function NewSessionPage() {
   const promptBox = useRef<HTMLTextAreaElement>(null);
   const completion = useCompletion({
     box: promptBox,
+    side: "below",
     text: form.prompt,
     onChange: (prompt) => change({ prompt }),
     place: form.agent === "" || !settledDir.startsWith("/") ? null : { agent: form.agent, dir: settledDir },

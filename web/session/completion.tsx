@@ -20,8 +20,10 @@ export function useCompletion(props: {
   readonly onChange: (text: string) => void;
   /** Null completes nothing. */
   readonly place: CompletionPlace | null;
+  /** Where the list opens. */
+  readonly side?: "above" | "below";
 }) {
-  const { box, text, onChange, place } = props;
+  const { box, text, onChange, place, side = "above" } = props;
   const id = useId();
   const [caret, setCaret] = useState<number | null>(null);
   /** Where a word was closed with Escape, or by choosing it. */
@@ -89,7 +91,7 @@ export function useCompletion(props: {
       onBlur: () => setCaret(null),
     } as const,
     list: shown ? (
-      <CompletionList {...{ id, items, at }} onTake={take} onPoint={(index) => setChosen({ at: index, of })} />
+      <CompletionList {...{ id, items, at, side }} onTake={take} onPoint={(index) => setChosen({ at: index, of })} />
     ) : null,
     /** Read out when the list changes. */
     announcement: shown ? `${items.length} ${items.length === 1 ? "suggestion" : "suggestions"}` : "",
@@ -121,10 +123,11 @@ function CompletionList(props: {
   readonly id: string;
   readonly items: readonly CompletionItem[];
   readonly at: number;
+  readonly side: "above" | "below";
   readonly onTake: (item: CompletionItem) => void;
   readonly onPoint: (index: number) => void;
 }) {
-  const { id, items, at, onTake, onPoint } = props;
+  const { id, items, at, side, onTake, onPoint } = props;
   const list = useRef<HTMLUListElement>(null);
   useLayoutEffect(() => {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" });
@@ -135,7 +138,10 @@ function CompletionList(props: {
       id={`${id}-list`}
       role="listbox"
       aria-label="Suggestions"
-      className="absolute inset-x-0 bottom-full z-30 mb-2 max-h-[min(20rem,40dvh)] overflow-y-auto overscroll-contain rounded-xl border border-line bg-raised p-1 shadow-float"
+      className={classNames(
+        "absolute inset-x-0 z-30 max-h-[min(20rem,40dvh)] overflow-y-auto overscroll-contain rounded-xl border border-line bg-raised p-1 shadow-float",
+        side === "above" ? "bottom-full mb-2" : "top-full mt-1",
+      )}
     >
       {items.map((item, index) => {
         const Icon = icons[item.kind];

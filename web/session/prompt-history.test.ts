@@ -30,7 +30,7 @@ test("the history has the conversation's prompts and those of this browser, newe
     turn(2, "user", "second"),
     turn(3, "user", "first"),
   ];
-  expect(promptHistory(kept, { sessionId: "s", turns })).toEqual(["first", "second", "queued"]);
+  expect(promptHistory(kept, { sessionId: "s", turns })).toEqual(["queued", "first", "second"]);
 });
 
 test("storage holds the prompts of the last fifty sessions", () => {

@@ -32,14 +32,14 @@ export function keepSent(storage: DraftStorage, sessionId: string, text: string)
   }
 }
 
-/** The session's prompts, newest first: those in its conversation, and those of this browser that are not. */
+/** The session's prompts, newest first: those of this browser that are not (yet) in its conversation, and those that are. */
 export function promptHistory(
   storage: DraftStorage,
   { sessionId, turns }: { readonly sessionId: string; readonly turns: readonly Turn[] },
 ): readonly string[] {
   const asked = turns.filter(({ role }) => role === "user").map(({ text }) => text.trim());
   const sent = sentFrom(storage, sessionId).map((text) => text.trim());
-  const all = [...sent.filter((text) => !asked.includes(text)), ...asked].filter((text) => text !== "");
+  const all = [...asked, ...sent.filter((text) => !asked.includes(text))].filter((text) => text !== "");
   return [...new Set(all.toReversed())];
 }
 

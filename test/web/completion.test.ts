@@ -1,0 +1,119 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
+import { openSession, patience } from "../support/session-page.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+const contents = "the pelican lives in this file";
+const skillText = "Tidy it like a heron.";
+const used = useGateway({ agents: true });
+const browser = useBrowser();
+
+beforeAll(async () => {
+  const { repository } = used.world;
+  const skill = `---\nname: tidy-up\ndescription: Tidies the code up\n---\n${skillText}`;
+  const files = {
+    "docs/bird notes.md": contents,
+    "docs/plain.md": contents,
+    ".claude/commands/greet.md": "---\ndescription: Greets somebody\nargument-hint: <name>\n---\nGreet $ARGUMENTS",
+    ".claude/skills/tidy-up/SKILL.md": skill,
+    ".agents/skills/tidy-up/SKILL.md": skill,
+  };
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(repository, path)), { recursive: true });
+    await writeFile(join(repository, path), text);
+  }
+});
+
+async function ready(agent: string): Promise<string> {
+  const { world, gateway } = used;
+  return (await gateway.api.ask({ agent, dir: world.repository, prompt: "begin", waitMs: 60_000 })).sessionId;
+}
+
+/** The whole request of the last turn whose prompt has this. */
+function sentToModel(words: string): string {
+  const { requests } = used.world.modelServer;
+  return requests.findLast(({ kind, prompt }) => kind === "turn" && prompt?.includes(words) === true)?.body ?? "";
+}
+
+test("Claude Code: @ completes a file that the model receives, / completes commands, and arrows recall prompts", async () => {
+  const sessionId = await ready("claude-code");
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await openSession(page, sessionId);
+  const box = page.getByRole("textbox", { name: /^Prompt to/ }).or(page.getByRole("combobox", { name: /^Prompt to/ }));
+  const option = (name: string | RegExp) => page.getByRole("option", { name });
+  const listBox = page.getByRole("listbox", { name: "Suggestions" });
+
+  await box.click();
+  await page.keyboard.type("/gr");
+  await option(/\/greet <name> Greets somebody/).waitFor({ timeout: patience.timeout });
+  await page.keyboard.press("Escape");
+  await expect.poll(() => listBox.count()).toBe(0);
+  expect(await box.inputValue()).toBe("/gr");
+  await box.fill("");
+  await page.keyboard.type("/");
+  await option(/\/compact/).waitFor({ timeout: patience.timeout });
+  await lookAt(visit, "completion-commands-desktop");
+  await box.fill("");
+
+  await page.keyboard.type("say seen @bird");
+  await option(/bird notes\.md/).waitFor({ timeout: patience.timeout });
+  expect(await page.getByRole("combobox", { name: /^Prompt to/ }).getAttribute("aria-activedescendant")).toBe(
+    await option(/bird notes\.md/).getAttribute("id"),
+  );
+  await lookAt(visit, "completion-files-desktop");
+  await page.keyboard.press("Tab");
+  expect(await box.inputValue()).toBe('say seen @"docs/bird notes.md" ');
+  await page.keyboard.press("Enter");
+  await expect.poll(() => sentToModel("bird notes"), patience).toContain(contents);
+  await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
+
+  await page.keyboard.press("ArrowUp");
+  expect(await box.inputValue()).toBe('say seen @"docs/bird notes.md"');
+  await page.keyboard.press("ArrowUp");
+  expect(await box.inputValue()).toBe("begin");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  expect(await box.inputValue()).toBe("");
+  expect(visit.troubles()).toEqual([]);
+});
+
+test("Codex on a phone: a touch on a file inserts its path, and $ completes a skill that Codex reads", async () => {
+  const sessionId = await ready("codex");
+  const phone = await browser.visit(await signInUrl(used.gateway), { device: "phone" });
+  const { page } = phone;
+  await openSession(page, sessionId);
+  await page.getByRole("tab", { name: "Conversation" }).tap();
+  const box = page.getByRole("textbox", { name: /^Prompt to/ }).or(page.getByRole("combobox", { name: /^Prompt to/ }));
+  await box.tap();
+  await page.keyboard.type("say seen @plain");
+  await page.getByRole("option", { name: /plain\.md/ }).waitFor({ timeout: patience.timeout });
+  await lookAt(phone, "completion-files-phone");
+  await page.getByRole("option", { name: /plain\.md/ }).tap();
+  expect(await box.inputValue()).toBe("say seen docs/plain.md ");
+  await page.keyboard.type("with $tid");
+  await page.getByRole("option", { name: /tidy-up/ }).tap({ timeout: patience.timeout });
+  expect(await box.inputValue()).toBe("say seen docs/plain.md with $tidy-up ");
+  await page.getByRole("button", { name: "Send", exact: true }).tap();
+  await expect.poll(() => sentToModel("say seen docs/plain.md with $tidy-up"), patience).toContain(skillText);
+  expect(phone.troubles()).toEqual([]);
+});
+
+test("a new session's first prompt completes files of the chosen folder for the chosen agent", async () => {
+  const visit = await browser.visit(await signInUrl(used.gateway));
+  const { page } = visit;
+  await page.goto(new URL("/new", page.url()).href);
+  const form = page.getByRole("form", { name: "New session" });
+  await form.getByLabel("Folder").fill(used.world.repository);
+  await form.getByLabel("Agent", { exact: true }).selectOption("claude-code");
+  const prompt = form.getByLabel("First prompt");
+  await prompt.click();
+  await page.keyboard.type("read @notes");
+  await page.getByRole("option", { name: /bird notes\.md/ }).waitFor({ timeout: patience.timeout });
+  await lookAt(visit, "completion-new-session-desktop");
+  await page.keyboard.press("Enter");
+  expect(await prompt.inputValue()).toBe('read @"docs/bird notes.md" ');
+  expect(visit.troubles()).toEqual([]);
+});
