@@ -20,6 +20,7 @@ import {
   createCloseAll,
   createCompletions,
   createDirs,
+  createDrafts,
   createEdit,
   createFileFinder,
   createFindTurns,
@@ -46,6 +47,7 @@ import {
   createStarter,
   createTurnStopper,
   createVisibleDirs,
+  type Drafts,
   type FindTurns,
   openPermissionHooks,
   type Queue,
@@ -135,6 +137,8 @@ export interface Coding {
   branches(dir: string, caller: Caller): Promise<Branches>;
   /** Files and commands for a prompt. */
   completions(query: CompletionsQuery, caller: Caller): Promise<Completions>;
+  /** Unsent prompts. */
+  readonly drafts: Drafts;
   /** Folders of the sessions that the caller can see. */
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Logins and installation of agents, in terminals. */
@@ -332,6 +336,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     findTurns: createFindTurns({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),
     completions: createCompletions({ ...folderRule, ...agents, resolveAgent: agents.resolve, locator, files, clock }),
+    drafts: createDrafts({ db, locator, clock }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     setupJobs,
     isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),

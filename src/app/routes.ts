@@ -15,6 +15,7 @@ import {
   clientRoutes,
   decisionRoutes,
   docsRoutes,
+  draftRoutes,
   eventRoutes,
   folderRoutes,
   healthRoutes,
@@ -123,6 +124,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
     logRoutes(memory),
     pushRoutes({ push, audit: accounts.audit }),
+    draftRoutes({ drafts: coding.drafts }),
     placeRoutes({
       complete: async (path, { accountId, folders: within }) => {
         const isOwner = accountId === (await accounts.owner()).accountId && within === null;

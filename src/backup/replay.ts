@@ -189,7 +189,7 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
     await db.updateTable("sessions").set(traces).where("session_id", "in", ids).execute();
     await db.updateTable("queued_prompts").set({ prompt: "" }).where("session_id", "in", ids).execute();
     await db.deleteFrom("session_event_memos").where("session_id", "in", ids).execute();
-    for (const table of ["session_notes", "session_labels", "session_seen"] as const) {
+    for (const table of ["session_notes", "session_labels", "session_seen", "session_drafts"] as const) {
       await db.deleteFrom(table).where("session_id", "in", ids).execute();
     }
     await db.deleteFrom("recordings").where("session_id", "in", ids).execute();

@@ -3,6 +3,7 @@ export { agentRoutes, agentSetupRoutes } from "./agent-routes.ts";
 export { attachmentRoutes } from "./attachment-routes.ts";
 export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
+export { draftRoutes } from "./draft-routes.ts";
 export { eventRoutes, webhookRoutes } from "./event-routes.ts";
 export { folderRoutes, placeRoutes } from "./folder-routes.ts";
 export {

@@ -4,6 +4,7 @@ export { type Changes, createChanges } from "./changes.ts";
 export { createClose, createCloseAll } from "./close.ts";
 export { createCompletions } from "./completions.ts";
 export { createDirs, createLabels, createVisibleDirs } from "./dirs.ts";
+export { createDrafts, type Drafts } from "./drafts.ts";
 export { createEdit, createSee } from "./edit.ts";
 export { sessionError } from "./errors.ts";
 export { createFileFinder } from "./file-finder.ts";

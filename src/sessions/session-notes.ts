@@ -50,7 +50,7 @@ export interface NoteStore {
 /** For each account. At the limit, the oldest tenth is dropped, and what happened until then counts as seen. */
 const maxSeen = 20_000;
 
-const noteTables = ["session_notes", "session_labels", "session_seen"] as const;
+const noteTables = ["session_notes", "session_labels", "session_seen", "session_drafts"] as const;
 
 export function noteKey({ agent, sessionId }: NotedSession): string {
   return `${agent} ${sessionId}`;

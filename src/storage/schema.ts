@@ -445,6 +445,15 @@ export interface Tables {
   };
   /** The gateway's VAPID key, sealed. One row. */
   push_keys: { name: string; public_key: string; sealed: string; created_at: number };
+  /** Unsent prompts; for a new session with an empty agent and ID. */
+  session_drafts: {
+    account_id: string;
+    agent: string;
+    session_id: string;
+    text: string;
+    /** The time of its last change. */
+    version: number;
+  };
   push_preferences: {
     account_id: string;
     /** Times of day, such as `22:00`. */

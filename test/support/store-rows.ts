@@ -210,6 +210,9 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0018-drafts": [
+    ["session_drafts", { account_id: id(1), agent: "codex", session_id: id(3), text: "It's half", version: at }],
+  ],
   "0017-session-notes": [
     [
       "session_notes",

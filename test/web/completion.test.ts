@@ -117,3 +117,43 @@ test("a new session's first prompt completes files of the chosen folder for the 
   expect(await prompt.inputValue()).toBe('read @"docs/bird notes.md" ');
   expect(visit.troubles()).toEqual([]);
 });
+
+test("a draft follows the account to another device, and of two that differ one is chosen", async () => {
+  const sessionId = await ready("codex");
+  const open = async (device: "desktop" | "phone") => {
+    const visit = await browser.visit(await signInUrl(used.gateway), { device });
+    await openSession(visit.page, sessionId);
+    if (device === "phone") await visit.page.getByRole("tab", { name: "Conversation" }).tap();
+    return { visit, page: visit.page, box: visit.page.getByRole("textbox", { name: /^Prompt to/ }) };
+  };
+  const look = "document.dispatchEvent(new Event('visibilitychange'))";
+  const kept = async (): Promise<unknown> =>
+    (await used.gateway.api.get(`/api/coding/sessions/${sessionId}/draft`)).body;
+  const desk = await open("desktop");
+  await desk.box.fill("begun at the desk");
+  await expect.poll(kept, patience).toMatchObject({ text: "begun at the desk" });
+
+  const phone = await open("phone");
+  await expect.poll(() => phone.box.inputValue(), patience).toBe("begun at the desk");
+  await phone.box.fill("begun at the desk, more on the phone");
+  await expect.poll(kept, patience).toMatchObject({ text: "begun at the desk, more on the phone" });
+  await desk.page.evaluate(look);
+  await expect.poll(() => desk.box.inputValue(), patience).toBe("begun at the desk, more on the phone");
+
+  await desk.box.fill("from the desk");
+  await expect.poll(kept, patience).toMatchObject({ text: "from the desk" });
+  await phone.box.fill("from the phone");
+  const question = phone.page.getByRole("group", { name: "Draft on another device" });
+  await question.getByText("from the desk").waitFor({ timeout: patience.timeout });
+  expect(await phone.box.inputValue()).toBe("from the phone");
+  await lookAt(phone.visit, "drafts-differ-phone");
+  await question.getByRole("button", { name: "Keep this one" }).tap();
+  await expect.poll(kept, patience).toMatchObject({ text: "from the phone" });
+
+  await phone.page.getByRole("button", { name: "Send", exact: true }).tap();
+  await expect.poll(kept, patience).toMatchObject({ text: "", version: 0 });
+  await desk.page.evaluate(look);
+  await question.waitFor({ state: "hidden" });
+  await expect.poll(() => desk.box.inputValue(), patience).toBe("");
+  expect([...desk.visit.troubles(), ...phone.visit.troubles()]).toEqual([]);
+});

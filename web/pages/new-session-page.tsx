@@ -8,7 +8,9 @@ import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
 import { AttachButton, AttachmentStrip, useAttachments } from "../session/attachments.tsx";
 import { useCompletion } from "../session/completion.tsx";
+import { OtherDraft } from "../session/draft-question.tsx";
 import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
+import { newSessionDraft, useSharedDraft } from "../session/shared-draft.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
@@ -46,6 +48,20 @@ interface Draft {
 
 function newDraft(): Draft {
   return { given: {}, idempotencyKey: newIdempotencyKey() };
+}
+
+/** The form as text for other devices; empty without a prompt. In the schema's order, so that the same form is the same text. */
+function sharedText(given: Partial<NewSession>): string {
+  return given.prompt === undefined || given.prompt === "" ? "" : JSON.stringify(draftSchema.shape.given.parse(given));
+}
+
+function sharedForm(text: string): Partial<NewSession> {
+  try {
+    const { given } = draftSchema.parse({ given: JSON.parse(text), idempotencyKey: "" });
+    return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  } catch {
+    return {}; // empty, or of another version
+  }
 }
 
 function keptDraft(): Draft {
@@ -102,6 +118,14 @@ export function NewSessionPage() {
     () => [...new Set([...dirs.map((one) => one.dir), ...(folders.data ?? []).map(({ path }) => path)])],
     [dirs, folders.data],
   );
+  const shared = useSharedDraft({
+    name: draftName,
+    place: newSessionDraft,
+    text: sharedText(given),
+    onTake: (text) => change({ prompt: "", ...sharedForm(text) }),
+    // A link to a new session in a folder is another form.
+    enabled: asked === null,
+  });
   const promptBox = useRef<HTMLTextAreaElement>(null);
   const completion = useCompletion({
     box: promptBox,
@@ -125,6 +149,7 @@ export function NewSessionPage() {
         onSuccess(sessionId) {
           localStorage.setItem(lastDirName, form.dir.trim());
           keepDraft(localStorage, draftName, "");
+          void shared.sent();
           // Replaces the form, so that Back leads to the page before it.
           void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
         },
@@ -143,6 +168,9 @@ export function NewSessionPage() {
             </Link>
             .
           </Notice>
+        )}
+        {shared.other !== null && (
+          <OtherDraft text={sharedForm(shared.other.text).prompt ?? ""} onChoose={shared.choose} />
         )}
         <PathField
           label="Folder"

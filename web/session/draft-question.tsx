@@ -3,6 +3,7 @@ import { useEffect, useRef } from "react";
 import type { OnDraft } from "../../src/wire/coding.ts";
 import { Button } from "../ui/button.tsx";
 import { Notice } from "../ui/notice.tsx";
+import { visibleText } from "../ui/untrusted.tsx";
 import { draftQuestion } from "./session-words.ts";
 
 /** Asks what to do with text that is already in the terminal's composer. */
@@ -37,6 +38,27 @@ export function DraftQuestion(props: {
           </Button>
           <Button size="sm" variant="ghost" onClick={onCancel}>
             Cancel
+          </Button>
+        </div>
+      </Notice>
+    </div>
+  );
+}
+
+/** Asks which of two drafts to keep. Typing continues in this browser's meanwhile. */
+export function OtherDraft(props: { readonly text: string; readonly onChoose: (which: "this" | "other") => void }) {
+  const { text, onChoose } = props;
+  return (
+    <div role="group" aria-label="Draft on another device" className="mb-2">
+      <Notice tone="lamp" icon={CircleHelp}>
+        <p>You also have a draft from another device:</p>
+        <p className="mt-1 line-clamp-3 text-ink-soft wrap-anywhere">{visibleText(text)}</p>
+        <div className="mt-2 flex flex-wrap gap-2">
+          <Button size="sm" onClick={() => onChoose("this")}>
+            Keep this one
+          </Button>
+          <Button size="sm" onClick={() => onChoose("other")}>
+            Use the other one
           </Button>
         </div>
       </Notice>

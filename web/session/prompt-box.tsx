@@ -14,10 +14,11 @@ import { ErrorNotice } from "../ui/notice.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { AttachButton, AttachmentStrip, useAttachments } from "./attachments.tsx";
 import { useCompletion } from "./completion.tsx";
-import { DraftQuestion } from "./draft-question.tsx";
+import { DraftQuestion, OtherDraft } from "./draft-question.tsx";
 import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
 import { keepSent, nothingRecalled, promptHistory, recall } from "./prompt-history.ts";
 import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
+import { sessionDraft, useSharedDraft } from "./shared-draft.ts";
 import { takeSummary } from "./use-session.ts";
 
 /** Without a choice, prompts that need one are refused. */
@@ -50,6 +51,14 @@ export function PromptBox(props: {
   const sending = useRef(nothingSent);
   /** The last prompt, the number of turns before it, and whether it went behind the terminal's text. */
   const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false });
+
+  const shared = useSharedDraft({
+    name: sessionId,
+    place: useMemo(() => sessionDraft(sessionId), [sessionId]),
+    text,
+    onTake: (next) => change(next),
+    enabled: mayWrite,
+  });
 
   const change = (next: string): void => {
     setText(next);
@@ -88,6 +97,7 @@ export function PromptBox(props: {
       if (delivered !== false) attachments.clear();
       if (delivered !== false) setText((now) => (now === prompt ? "" : now));
       if (delivered !== false && box.current?.value === prompt) keepDraft(localStorage, sessionId, "");
+      if (delivered !== false) void shared.sent();
       takeSummary(client, sessionId, asked);
     },
     onError: (error) => {
@@ -141,6 +151,7 @@ export function PromptBox(props: {
   const tone = failed ? "font-medium text-danger" : behindDraft ? "font-medium text-lamp" : undefined;
   return (
     <div className="border-t border-line bg-panel px-3 pt-2.5 pb-2.5">
+      {shared.other !== null && <OtherDraft text={shared.other.text} onChoose={shared.choose} />}
       {draft !== null && (
         <DraftQuestion
           draft={draft}

@@ -1,0 +1,16 @@
+import type { Migration } from "kysely/migration";
+
+/** Prompts that an account has typed and not sent: for a session, and with an empty agent and ID for a new one. */
+export const draftsMigration: Migration = {
+  async up(db) {
+    await db.schema
+      .createTable("session_drafts")
+      .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id").onDelete("cascade"))
+      .addColumn("agent", "text", (c) => c.notNull())
+      .addColumn("session_id", "text", (c) => c.notNull())
+      .addColumn("text", "text", (c) => c.notNull())
+      .addColumn("version", "bigint", (c) => c.notNull())
+      .addPrimaryKeyConstraint("session_drafts_key", ["account_id", "session_id", "agent"])
+      .execute();
+  },
+};

@@ -1,0 +1,39 @@
+import { z } from "zod";
+
+/** The longest draft, in characters. A longer one stays in its browser. */
+export const maxDraftLength = 200_000;
+
+const versionSchema = z.int().min(0);
+
+/** `GET …/draft`: text that the account has typed and not sent. */
+export const draftSchema = z
+  .object({
+    text: z.string().describe("Empty without a draft."),
+    version: versionSchema.describe("Changes with each change of the draft. 0 without one."),
+    updatedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Draft" });
+
+/** `PUT …/draft` */
+export const saveDraftInputSchema = z
+  .strictObject({
+    text: z
+      .string()
+      .max(maxDraftLength)
+      .refine((text) => !text.includes("\0"), { error: "Contains a NUL character" })
+      .describe("Empty text deletes the draft."),
+    version: versionSchema.describe("Of the draft that this text replaces; 0 for none."),
+  })
+  .meta({ id: "SaveDraftInput" });
+
+export const savedDraftSchema = draftSchema
+  .extend({
+    saved: z
+      .boolean()
+      .describe("False if the draft has another version by now: then nothing was saved, and this is that draft."),
+  })
+  .meta({ id: "SavedDraft" });
+
+export type Draft = z.infer<typeof draftSchema>;
+export type SaveDraftInput = z.infer<typeof saveDraftInputSchema>;
+export type SavedDraft = z.infer<typeof savedDraftSchema>;
