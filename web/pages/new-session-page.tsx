@@ -1,6 +1,5 @@
 import { useMemo, useRef, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
-import { z } from "zod";
 import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { detailOf } from "../api/api-error.ts";
@@ -9,7 +8,7 @@ import { useMay } from "../api/sign-in.ts";
 import { AttachButton, AttachmentStrip, useAttachments } from "../session/attachments.tsx";
 import { useCompletion } from "../session/completion.tsx";
 import { OtherDraft } from "../session/draft-question.tsx";
-import { draftOf, keepDraft, idempotencyKey as newIdempotencyKey } from "../session/drafts.ts";
+import { keepDraft } from "../session/drafts.ts";
 import { newSessionDraft, useSharedDraft } from "../session/shared-draft.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
@@ -18,62 +17,10 @@ import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { SwitchField } from "../ui/switch-field.tsx";
+import { type Draft, draftName, keptDraft, newDraft, sharedForm, sharedText } from "./new-session-draft.ts";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
 const lastDirName = "postern.last-dir";
-/** Stored with the prompt drafts; no session has this id. */
-const draftName = "new session";
-
-const draftSchema = z.object({
-  given: z
-    .object({
-      agent: z.string(),
-      dir: z.string(),
-      model: z.string(),
-      permissionMode: permissionModeSchema,
-      worktree: z.boolean(),
-      baseBranch: z.string(),
-      branch: z.string(),
-      prompt: z.string(),
-    })
-    .partial(),
-  idempotencyKey: z.string(),
-});
-
-/** The form and its request's idempotency key, which survive a reload. */
-interface Draft {
-  readonly given: Partial<NewSession>;
-  readonly idempotencyKey: string;
-}
-
-function newDraft(): Draft {
-  return { given: {}, idempotencyKey: newIdempotencyKey() };
-}
-
-/** The form as text for other devices; empty without a prompt. In the schema's order, so that the same form is the same text. */
-function sharedText(given: Partial<NewSession>): string {
-  return given.prompt === undefined || given.prompt === "" ? "" : JSON.stringify(draftSchema.shape.given.parse(given));
-}
-
-function sharedForm(text: string): Partial<NewSession> {
-  try {
-    const { given } = draftSchema.parse({ given: JSON.parse(text), idempotencyKey: "" });
-    return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  } catch {
-    return {}; // empty, or of another version
-  }
-}
-
-function keptDraft(): Draft {
-  try {
-    const { given, idempotencyKey } = draftSchema.parse(JSON.parse(draftOf(localStorage, draftName)));
-    const set = Object.entries(given).filter(([, value]) => value !== undefined);
-    return { given: Object.fromEntries(set), idempotencyKey };
-  } catch {
-    return newDraft(); // there is none, or one of another version
-  }
-}
-
 /** Branches are read once typing has paused. */
 const settleMs = 300;
 
