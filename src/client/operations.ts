@@ -627,6 +627,14 @@ export type DeviceDecision = {
   readonly "postern_scope.logs:write"?: string | undefined;
 };
 
+export type Draft = {
+  /** Empty without a draft. */
+  readonly text: string;
+  /** Changes with each change of the draft. 0 without one. */
+  readonly version: number;
+  readonly updatedAt: string | null;
+};
+
 export type EditPromptInput = {
   readonly sessionId: string;
   readonly promptId: string;
@@ -1292,6 +1300,23 @@ export type RescueShow = {
 export type RetryDeliveriesInput = {
   /** Defaults to all undeliverable events. */
   readonly eventIds?: ReadonlyArray<string> | undefined;
+};
+
+export type SaveDraftInput = {
+  /** Empty text deletes the draft. */
+  readonly text: string;
+  /** Of the draft that this text replaces; 0 for none. */
+  readonly version: number;
+};
+
+export type SavedDraft = {
+  /** Empty without a draft. */
+  readonly text: string;
+  /** Changes with each change of the draft. 0 without one. */
+  readonly version: number;
+  readonly updatedAt: string | null;
+  /** False if the draft has another version by now: then nothing was saved, and this is that draft. */
+  readonly saved: boolean;
 };
 
 export type SearchInput = {
@@ -2292,6 +2317,24 @@ export interface Operations {
   notePushPresence<T = void>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
   /** Allows or denies a permission request from a notification, with its single-use token. For the gateway's own worker: the request must have its origin. The account needs the scope `coding:drive` at that time. */
   takePushAction<T = PushActionOutput>(input: PushActionInput, options?: CallOptions<T>): Promise<T>;
+  /** Returns the account's unsent prompt for a session. Needs the scope `coding:write`. */
+  readDraft<T = Draft>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Saves the account's unsent prompt for a session, unless another device changed it. Needs the scope `coding:write`. */
+  saveDraft<T = SavedDraft>(input: {
+    readonly sessionId: string;
+  } & SaveDraftInput, options?: CallOptions<T>): Promise<T>;
+  /** Deletes the account's unsent prompt for a session. Needs the scope `coding:write`. */
+  clearDraft<T = Draft>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Returns the account's unsent prompt for a new session. Needs the scope `coding:write`. */
+  readNewSessionDraft<T = Draft>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Saves the account's unsent prompt for a new session, unless another device changed it. Needs the scope `coding:write`. */
+  saveNewSessionDraft<T = SavedDraft>(input: SaveDraftInput, options?: CallOptions<T>): Promise<T>;
+  /** Deletes the account's unsent prompt for a new session. Needs the scope `coding:write`. */
+  clearNewSessionDraft<T = Draft>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
   /** Completes a partial directory path. Returns up to 100 directories in registered folders with the scope `files` or `coding`, sorted. If no folders are registered, the owner can complete any directory. Hidden directories match only a leading dot. For the owner, `~` is the home directory. Needs the scope `coding:read`. */
   completePath<T = CompletedPaths>(input: {
     readonly path: string;
@@ -2455,6 +2498,12 @@ export function createOperations(send: Send): Operations {
     setPushPreferences: (input, options) => send.json("PUT /api/push/preferences", { body: input }, options),
     notePushPresence: (input, options) => send.json("POST /api/push/presence", { query: input }, options),
     takePushAction: (input, options) => send.json("POST /api/push/actions", { body: input }, options),
+    readDraft: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/draft", { query: input }, options),
+    saveDraft: (input, options) => send.json("PUT /api/coding/sessions/{sessionId}/draft", { body: input }, options),
+    clearDraft: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/draft", { query: input }, options),
+    readNewSessionDraft: (input, options) => send.json("GET /api/coding/draft", { query: input }, options),
+    saveNewSessionDraft: (input, options) => send.json("PUT /api/coding/draft", { body: input }, options),
+    clearNewSessionDraft: (input, options) => send.json("DELETE /api/coding/draft", { query: input }, options),
     completePath: (input, options) => send.json("GET /api/folders/complete", { query: input }, options),
     listBranches: (input, options) => send.json("GET /api/coding/branches", { query: input }, options),
     listDirs: (input, options) => send.json("GET /api/coding/dirs", { query: input }, options),
