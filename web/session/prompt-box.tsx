@@ -17,6 +17,7 @@ import { useCompletion } from "./completion.tsx";
 import { DraftQuestion, OtherDraft } from "./draft-question.tsx";
 import { draftOf, idempotencyKey, keepDraft } from "./drafts.ts";
 import { keepSent, nothingRecalled, promptHistory, recall } from "./prompt-history.ts";
+import { QueueList, StopButton } from "./queue-list.tsx";
 import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
 import { sessionDraft, useSharedDraft } from "./shared-draft.ts";
 import { takeSummary } from "./use-session.ts";
@@ -172,6 +173,7 @@ export function PromptBox(props: {
           )}
         </div>
       )}
+      <QueueList summary={summary} sessionId={sessionId} />
       <Form onSubmit={() => send()} {...attachments.dropTarget}>
         <AttachmentStrip attachments={attachments} />
         <div className="relative flex items-end gap-2 rounded-xl border border-line-strong bg-raised p-1.5 pl-3 focus-within:border-accent">
@@ -190,16 +192,20 @@ export function PromptBox(props: {
             className="max-h-[40dvh] min-h-7 min-w-0 flex-1 resize-none bg-transparent py-1 text-sm leading-5 outline-none pointer-coarse:py-2.5 placeholder:text-ink-faint"
           />
           <AttachButton attachments={attachments} disabled={!mayWrite} />
-          <Button
-            type="submit"
-            variant="primary"
-            size="sm"
-            icon={SendHorizontal}
-            busy={ask.isPending}
-            disabled={!mayWrite || waiting || text.trim() === "" || attachments.isBlocked}
-          >
-            Send
-          </Button>
+          {mayWrite && summary.activity === "working" && text === "" && !attachments.isBlocked ? (
+            <StopButton sessionId={summary.sessionId} />
+          ) : (
+            <Button
+              type="submit"
+              variant="primary"
+              size="sm"
+              icon={SendHorizontal}
+              busy={ask.isPending}
+              disabled={!mayWrite || waiting || text.trim() === "" || attachments.isBlocked}
+            >
+              Send
+            </Button>
+          )}
         </div>
       </Form>
       <p aria-live="polite" className="sr-only">
