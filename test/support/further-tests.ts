@@ -53,6 +53,7 @@ export const furtherTests: readonly string[] = [
   "src/worktrees/rescue.property.test.ts",
   // All pages but the main flows.
   "test/web/access.test.ts",
+  "test/web/attachments.test.ts",
   "test/web/idle-agents.test.ts",
   "test/web/attention.test.ts",
   "test/web/completion.test.ts",

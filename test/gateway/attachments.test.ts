@@ -1,0 +1,108 @@
+import { existsSync } from "node:fs";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createRawMcpClient } from "../support/mcp-raw.ts";
+import { picture } from "../support/pictures.ts";
+import { runCommand } from "../support/run-cli.ts";
+import { uploader } from "../support/upload.ts";
+import { useGateway } from "../support/use-gateway.ts";
+
+const used = useGateway({ agents: "scripted" });
+const waitMs = 60_000;
+
+async function onDisk(): Promise<readonly string[]> {
+  const folder = join(used.world.home, "attachments");
+  return existsSync(folder) ? readdir(folder) : [];
+}
+
+test("a file that is too large, no file of its name, or called by a path is refused, and nothing of it is left", async () => {
+  const { upload } = await uploader(used.gateway);
+  const html = Buffer.from("<script>alert(1)</script>");
+  const refused = [
+    [413, "attachment_too_large", await upload("a.txt", Buffer.alloc(21 * 1024 * 1024, "a"))],
+    [415, "attachment_type_refused", await upload("a.png", Buffer.concat([picture(1), html]))],
+    [415, "attachment_type_refused", await upload("a.png", html)],
+    [400, "invalid_request", await upload("../a.png", picture(1))],
+    [400, "invalid_request", await upload("..", picture(1))],
+  ] as const;
+  for (const [status, code, answer] of refused) expect(answer).toMatchObject({ status, body: { code } });
+  expect(await onDisk()).toEqual([]);
+});
+
+test("an uploaded file is sent with a prompt, shown in its turn, served without being run, and forgotten with the session", async () => {
+  const { gateway, world } = used;
+  const { upload, download, remove, forget } = await uploader(gateway);
+  const note = await upload("Notiz ü.md", Buffer.from("# <script>alert(1)</script>"));
+  const shot = await upload("shot.png", picture(1));
+  expect([note.status, shot.status]).toEqual([201, 201]);
+  const [noteId, shotId] = [String(note.body["attachmentId"]), String(shot.body["attachmentId"])];
+  const ask = { agent: "scripted", dir: world.repository, prompt: "look", attachments: [shotId, noteId], waitMs };
+  const { sessionId, turns } = await gateway.api.ask(ask);
+  expect(turns?.[0]).toMatchObject({ text: "look" });
+  const read = await gateway.api.read(sessionId);
+  expect(read.turns[0]?.attachments).toEqual([
+    { attachmentId: shotId, name: "shot.png", mediaType: "image/png", sizeBytes: picture(1).length },
+    { attachmentId: noteId, name: "Notiz ü.md", mediaType: "text/plain", sizeBytes: 27 },
+  ]);
+  const asked = world.modelServer.requests.findLast(({ kind }) => kind === "turn");
+  expect(asked?.prompt).toContain(`attachments/${shotId}/shot.png`);
+  const [image, text] = [await download(shotId), await download(noteId)];
+  expect(image.headers.get("content-type")).toBe("image/png");
+  expect(image.headers.get("content-disposition")).toMatch(/^inline;/);
+  expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+  expect(text.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''Notiz%20%C3%BC.md");
+  for (const { headers } of [image, text]) {
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("content-security-policy")).toMatch(/^sandbox;/);
+  }
+  expect(Buffer.from(await image.arrayBuffer()).equals(picture(1))).toBe(true);
+  const other = await gateway.api.post("/api/coding/coding_ask", { ...ask, prompt: "look again" });
+  expect(other, "it belongs to the first session").toMatchObject({
+    status: 404,
+    body: { code: "attachment_not_found" },
+  });
+  await gateway.api.post("/api/coding/coding_close_session", { sessionId });
+  expect((await remove(noteId)).status).toBe(204);
+  const deleted = await gateway.api.post("/api/coding/coding_ask", { ...ask, sessionId, attachments: [noteId] });
+  expect(deleted).toMatchObject({ status: 404, body: { code: "attachment_not_found" } });
+  expect(await onDisk()).toEqual([shotId]);
+  expect(await (await forget(sessionId)).json()).toMatchObject({ attachments: 1 });
+  expect(await onDisk()).toEqual([]);
+});
+
+test("the command line uploads each --attach and sends them with the prompt; a refused one sends nothing", async () => {
+  const { world } = used;
+  const [good, bad] = [join(world.root, "one.png"), join(world.root, "two.png")];
+  await writeFile(good, picture(2));
+  await writeFile(bad, "<html>");
+  const coding = (...argv: readonly string[]) =>
+    runCommand(["coding", "ask", "--agent", "scripted", "--dir", world.repository, ...argv], {
+      ports: { socketPath: async () => join(world.home, "run", "gateway.sock") },
+      cwd: world.root,
+    });
+  const before = world.modelServer.requests.length;
+  expect(await coding("--attach", "two.png", "look here")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("attachment_type_refused"),
+  });
+  expect((await coding("--attach", "missing.png", "look here")).stderr).toContain("There is no file at");
+  expect(world.modelServer.requests.length).toBe(before);
+  const asked = await coding("--attach", "one.png", "--attach", good, "look here");
+  expect(asked, asked.stderr).toMatchObject({ code: 0 });
+  const got = world.modelServer.requests.findLast(({ kind }) => kind === "turn")?.prompt ?? "";
+  expect(got.match(/attachments\/[0-9a-f-]{36}\/one\.png/g)).toHaveLength(2);
+});
+
+test("coding_ask over MCP takes the ids of uploaded files", async () => {
+  const { gateway, world } = used;
+  const { upload, token } = await uploader(gateway);
+  const attachmentId = String((await upload("over-mcp.png", picture(3))).body["attachmentId"]);
+  const client = createRawMcpClient(`${gateway.url}/mcp`, token);
+  await client.initialize();
+  const ask = { agent: "scripted", dir: world.repository, prompt: "look over there", attachments: [attachmentId] };
+  const answer = await client.call(1, "coding_ask", { ...ask, waitMs });
+  await expect.poll(() => answer.text, { timeout: waitMs }).toContain("look over there");
+  const got = world.modelServer.requests.findLast(({ kind }) => kind === "turn")?.prompt;
+  expect(got).toContain(`attachments/${attachmentId}/over-mcp.png`);
+});
