@@ -60,7 +60,7 @@ describeOnBothStores("attachments", (openStore) => {
     const taken = await Promise.allSettled([claim("p1", "s1", [attachmentId]), claim("p2", "s2", [attachmentId])]);
     expect(taken.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     const winner = taken[0]?.status === "fulfilled" ? "p1" : "p2";
-    expect((await attachments.ofPrompts(["p1", "p2"])).keys().toArray()).toEqual([winner]);
+    expect([...(await attachments.ofPrompts(["p1", "p2"])).keys()]).toEqual([winner]);
   });
 
   test("a refused prompt frees what it newly took, and nothing that another prompt uses", async () => {
