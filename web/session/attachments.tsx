@@ -151,8 +151,8 @@ export function AttachmentStrip({ attachments }: { readonly attachments: PromptA
         <li
           key={key}
           className={classNames(
-            "relative flex h-14 max-w-60 items-center gap-2 overflow-hidden rounded-lg border bg-raised pr-1.5",
-            state.kind === "failed" ? "border-danger" : "border-line-strong",
+            "relative flex h-14 items-center gap-2 overflow-hidden rounded-lg border bg-raised pr-1.5",
+            state.kind === "failed" ? "w-96 max-w-full border-danger" : "max-w-60 border-line-strong",
           )}
         >
           {thumbnail === null ? (
@@ -169,7 +169,7 @@ export function AttachmentStrip({ attachments }: { readonly attachments: PromptA
             <span
               role={state.kind === "failed" ? "alert" : undefined}
               title={state.kind === "failed" ? state.message : undefined}
-              className={classNames("block truncate", state.kind === "failed" ? "text-danger" : "text-ink-faint")}
+              className={state.kind === "failed" ? "line-clamp-2 text-danger" : "block truncate text-ink-faint"}
             >
               {state.kind === "failed" ? state.message : sizeWords(file.size)}
             </span>

@@ -106,7 +106,7 @@ function Gallery({ pictures }: { readonly pictures: readonly Picture[] }) {
       {shown !== undefined && (
         <Radix.Root open onOpenChange={(next) => !next && setOpen(null)}>
           <Radix.Portal>
-            <Radix.Overlay className="fixed inset-0 z-40 bg-black/85" />
+            <Radix.Overlay className="fixed inset-0 z-40 bg-veil backdrop-blur-sm" />
             <Radix.Content
               aria-describedby={undefined}
               onKeyDown={onKeyDown}
