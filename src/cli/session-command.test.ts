@@ -18,7 +18,14 @@ async function forget(argv: readonly string[], world: { readonly answer?: string
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     const busy = world.busy && request.method === "DELETE";
-    const counts = { recordings: 2, recordingBytes: 2_500_000, hookInboxes: 1, chatMessages: 0, attachments: 0, kept: 0 };
+    const counts = {
+      recordings: 2,
+      recordingBytes: 2_500_000,
+      hookInboxes: 1,
+      chatMessages: 0,
+      attachments: 0,
+      kept: 0,
+    };
     const message = "The transcript stays\u001b[2J at /code/t.jsonl.\nPending.";
     const gone = { sessionId: "0b0c", ...counts, transcript: "/code/t.jsonl", pending: true, message };
     const body = request.method === "GET" ? { terminals: [terminal, terminal] } : gone;
