@@ -227,7 +227,7 @@ export interface AgentTemplate {
     readonly prompt: boolean;
   };
   readonly paste: PasteHabits;
-  /** Missing for an agent that is told the paths of files. */
+  /** Missing: the prompt contains the paths of its files. */
   readonly attachments?: AttachmentHabits;
   /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;

@@ -86,7 +86,7 @@ export interface StarterDeps {
 export function createStarter(deps: StarterDeps): Starter {
   const { store, queue, live, worktrees, clock } = deps;
 
-  /** What goes on the command line for this prompt; null for one that is typed later. */
+  /** The arguments for this prompt; null if it is typed later. */
   function inArguments(
     template: AgentTemplate,
     { text, files }: { readonly text: string; readonly files: readonly AttachedFile[] },
