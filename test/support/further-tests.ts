@@ -68,6 +68,7 @@ export const furtherTests: readonly string[] = [
   "test/web/queue.test.ts",
   "test/web/reconnect.test.ts",
   "test/web/session-list.test.ts",
+  "test/web/session-tools.test.ts",
   "test/web/session-truth.test.ts",
   "test/web/setup.test.ts",
   "test/web/split-view.test.ts",

@@ -64,6 +64,7 @@ test("a session from its start in the page to its end: the agent paints, is type
   const before = await shownTerminal(page);
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
   await openSession(phone.page, sessionId);
+  await phone.page.getByRole("tab", { name: "Terminal" }).click();
   await expectOnTerminal(phone.page, "sent from the box");
   await expectSameScreens(page, phone.page);
   // What a phone's keyboard leaves: the row that is typed into stays in sight.

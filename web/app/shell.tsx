@@ -11,6 +11,7 @@ import { useMe } from "../api/sign-in.ts";
 import { usePush } from "../push/use-push.ts";
 import { Mark } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
 import { useAttention } from "./attention.ts";
 import { placesFor } from "./places.ts";
@@ -85,7 +86,13 @@ export function Shell() {
       >
         Skip to content
       </a>
-      <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden [@media(max-height:480px)]:h-9">
+      <header
+        className={classNames(
+          "flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden [@media(max-height:480px)]:h-9",
+          // A session has its own header, which leads back.
+          pathname.startsWith("/sessions/") && "hidden",
+        )}
+      >
         <IconButton label="Menu" icon={Menu} aria-expanded={overlay === "menu"} onClick={() => setOverlay("menu")} />
         <Link
           to="/"

@@ -119,6 +119,12 @@ export const sessionShortcutList = [
   { keys: "v", label: "In a session: show the conversation", does: "turns" },
   { keys: "d", label: "In a session: show changes", does: "changes" },
   { keys: "r", label: "In a session: play the recording", does: "playback" },
+  { keys: "f", label: "In a session: search the conversation", does: "search" },
+  { keys: "[", label: "In a session: previous prompt", does: "previousPrompt" },
+  { keys: "]", label: "In a session: next prompt", does: "nextPrompt" },
+  { keys: "{", label: "In a session: previous problem", does: "previousProblem" },
+  { keys: "}", label: "In a session: next problem", does: "nextProblem" },
+  { keys: "w", label: "In a session: go to the request that waits for you", does: "request" },
   { keys: "i", label: "In a session: interrupt the turn", does: "interrupt" },
   { keys: "x", label: "In a session: close it", does: "close" },
 ] as const;

@@ -46,6 +46,15 @@ export function KeyRow(props: {
         <Key label="Esc" onPress={() => onKey("Escape")}>
           Esc
         </Key>
+        <Key label="Shift+Tab" onPress={() => onKey("ShiftTab")}>
+          <span className="whitespace-nowrap">⇧ Tab</span>
+        </Key>
+        <Key label="Ctrl+C" onPress={() => onKey("Interrupt")}>
+          <span className="whitespace-nowrap">Ctrl C</span>
+        </Key>
+        <Key label="Paste" onPress={paste}>
+          <ClipboardPaste aria-hidden className="size-4" />
+        </Key>
         <Key label="Tab" onPress={() => onKey("Tab")}>
           Tab
         </Key>
@@ -59,9 +68,6 @@ export function KeyRow(props: {
         ))}
         <Key label="Enter" onPress={() => onKey("Enter")}>
           <CornerDownLeft aria-hidden className="size-4" />
-        </Key>
-        <Key label="Paste" onPress={paste}>
-          <ClipboardPaste aria-hidden className="size-4" />
         </Key>
       </div>
     </div>

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { BookMarked, CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
+import { ArrowLeft, BookMarked, CircleStop, Folder, GitBranch, Play, Power } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useState } from "react";
+import { Link } from "react-router";
 import {
   type CloseOutput,
   interruptOutputSchema,
@@ -28,6 +29,7 @@ import {
 import { SwitchField } from "../ui/switch-field.tsx";
 import { exactTime, RelativeTime } from "../ui/time.tsx";
 import { CloseDialog } from "./close-dialog.tsx";
+import { MenuCheck, MenuItem, MenuLine, MenuNote, SessionMenu } from "./session-menu.tsx";
 
 const SessionMemoryDialog = lazy(async () => ({
   default: (await import("../memory/session-memory.tsx")).SessionMemoryDialog,
@@ -71,6 +73,7 @@ export function SessionHeader({
   closing,
   onClosing,
   onClosed,
+  layoutItems,
 }: {
   readonly summary: SessionSummary;
   readonly sessionId: string;
@@ -78,7 +81,10 @@ export function SessionHeader({
   readonly closing: boolean;
   readonly onClosing: (closing: boolean) => void;
   readonly onClosed: (closed: CloseOutput) => void;
+  /** Menu items that arrange the page. */
+  readonly layoutItems: ReactNode;
 }) {
+  const keep = useKeepRunning(summary, sessionId);
   const mayWrite = useMay("coding:write");
   const { tone, words } = sessionState(summary);
   const ours = summary.owner !== "external";
@@ -86,8 +92,15 @@ export function SessionHeader({
   const works =
     summary.activity === "working" || summary.activity === "needs_permission" || summary.activity === "needs_answer";
   return (
-    <header className="shrink-0 border-b border-line bg-panel px-3 py-2 sm:px-4">
-      <div className="flex items-center gap-2.5">
+    <header className="shrink-0 border-b border-line bg-panel px-3 py-2 max-lg:py-1 max-lg:pl-1 sm:px-4">
+      <div className="flex items-center gap-2.5 max-lg:gap-2">
+        <Link
+          to="/"
+          aria-label="Back to sessions"
+          className="-mr-1 inline-flex size-10 shrink-0 items-center justify-center rounded-md text-ink-soft hover:bg-hover lg:hidden [@media(max-height:480px)]:size-8"
+        >
+          <ArrowLeft aria-hidden className="size-4" />
+        </Link>
         <Lamp tone={tone} />
         <h1
           className="min-w-0 flex-1 truncate text-[0.9375rem] font-semibold tracking-tight"
@@ -95,7 +108,7 @@ export function SessionHeader({
         >
           {sessionTitle(summary)}
         </h1>
-        <State {...{ tone, words }} className="max-sm:[@media(min-height:481px)]:hidden" />
+        <State {...{ tone, words }} className="max-sm:max-w-24 max-sm:truncate" />
         {mayWrite && ours && (
           <div className="flex items-center gap-1.5">
             {live && works && (
@@ -115,16 +128,38 @@ export function SessionHeader({
               </Button>
             )}
             {(live || (summary.worktree !== null && !summary.worktree.removed)) && (
-              <Button size="sm" icon={Power} onClick={() => onClosing(true)} aria-label="Close session">
+              <Button
+                size="sm"
+                icon={Power}
+                onClick={() => onClosing(true)}
+                aria-label="Close session"
+                className={live ? "max-sm:hidden" : ""}
+              >
                 <span className="max-sm:hidden">Close</span>
               </Button>
             )}
           </div>
         )}
+        <SessionMenu summary={summary} sessionId={sessionId}>
+          <div className="sm:hidden">
+            <MenuNote>
+              {agentName(summary.agent)} in {shortPath(projectOf(summary))}
+              {summary.branch === null ? "" : `, branch ${summary.branch}`}
+              {summary.model === null ? "" : ` · ${summary.model}`}
+            </MenuNote>
+            {keep !== null && (
+              <MenuCheck checked={keep.checked} onChange={keep.change}>
+                Keep running
+              </MenuCheck>
+            )}
+            {mayWrite && ours && live && <MenuItem onSelect={() => onClosing(true)}>Close session…</MenuItem>}
+            <MenuLine />
+          </div>
+          {layoutItems}
+        </SessionMenu>
       </div>
-      <div className="mt-0.5 flex items-center gap-x-3 [@media(max-height:480px)]:hidden">
+      <div className="mt-0.5 flex items-center gap-x-3 max-sm:hidden [@media(max-height:480px)]:hidden">
         <div className="scrollbar-none flex min-w-0 flex-1 items-center gap-x-3 overflow-x-auto text-xs whitespace-nowrap text-ink-faint">
-          <State {...{ tone, words }} className="shrink-0 sm:hidden" />
           <span className="shrink-0">{agentName(summary.agent)}</span>
           <Fact icon={<Folder aria-hidden className="size-3.5" />} title={summary.dir}>
             {shortPath(projectOf(summary))}
@@ -145,10 +180,14 @@ export function SessionHeader({
             <RelativeTime at={summary.updatedAt} />
           </span>
         </div>
-        <KeepRunning summary={summary} sessionId={sessionId} />
+        {keep !== null && (
+          <div className="shrink-0 text-xs [&_label]:text-xs" title={keepTitle(summary)}>
+            <SwitchField label="Keep running" checked={keep.checked} onChange={keep.change} disabled={keep.isPending} />
+          </div>
+        )}
         <Remembered summary={summary} />
       </div>
-      <ErrorNotice error={actions.error} className="mt-2" />
+      <ErrorNotice error={actions.error ?? keep?.error ?? null} className="mt-2" />
       {closing && (
         <CloseDialog
           summary={summary}
@@ -164,7 +203,6 @@ export function SessionHeader({
   );
 }
 
-/** On a phone in the second line, to leave room for the title. */
 function State({ tone, words, className }: SessionState & { readonly className: string }) {
   return (
     <span
@@ -177,8 +215,8 @@ function State({ tone, words, className }: SessionState & { readonly className: 
   );
 }
 
-/** Whether the agent keeps running while it is idle. */
-function KeepRunning({ summary, sessionId }: { readonly summary: SessionSummary; readonly sessionId: string }) {
+/** Whether the agent keeps running while it is idle; null where this cannot be set. */
+function useKeepRunning(summary: SessionSummary, sessionId: string) {
   const client = useQueryClient();
   const mayWrite = useMay("coding:write");
   const keep = useAct({
@@ -187,13 +225,8 @@ function KeepRunning({ summary, sessionId }: { readonly summary: SessionSummary;
     onSuccess: () => void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) }),
   });
   if (!mayWrite || summary.owner === "external" || !isLive(summary)) return null;
-  const checked = keep.isPending ? keep.variables : summary.keepRunning;
-  return (
-    <div className="shrink-0 text-xs [&_label]:text-xs max-sm:hidden" title={keepTitle(summary)}>
-      <SwitchField label="Keep running" checked={checked} onChange={keep.mutate} disabled={keep.isPending} />
-      <ErrorNotice error={keep.error} />
-    </div>
-  );
+  const { isPending, error, mutate: change } = keep;
+  return { checked: isPending ? keep.variables : summary.keepRunning, isPending, error, change };
 }
 
 function keepTitle({ keepRunning, idleEndsAt }: SessionSummary): string {

@@ -3,20 +3,20 @@ import { Link, useParams } from "react-router";
 import { PosternClientError } from "../../src/client/index.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 import { type SessionDeed, sessionShortcutList, useShortcuts } from "../app/shortcuts.ts";
-import { classNames } from "../ui/class-names.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { useNarrow, usePageTitle } from "../ui/page.tsx";
 import { isLive, needsYou, sessionTitle } from "../ui/session-state.ts";
 import { useAskedPermission } from "./asked-permission.ts";
 import { ChangesTab } from "./changes-tab.tsx";
-import { AttentionCard, PermissionCard } from "./permission-card.tsx";
+import { ConversationPane } from "./conversation-pane.tsx";
+import { ConversationTools, PageItems, ShowPane } from "./page-tools.tsx";
 import { PlaybackTab, type PlaybackWish, useRecording } from "./playback-tab.tsx";
-import { PromptBox } from "./prompt-box.tsx";
 import { SessionHeader, useSessionActions } from "./session-header.tsx";
+import { useSessionLayout } from "./session-layout.ts";
 import { SessionNotices } from "./session-notices.tsx";
 import { SessionTabPanel, SessionTabs, SplitView } from "./session-tabs.tsx";
 import { SessionTerminal } from "./session-terminal.tsx";
-import { TurnList } from "./turn-list.tsx";
+import { useJumps } from "./use-jumps.ts";
 import { type LoadedSession, useSession } from "./use-session.ts";
 
 export function SessionPage() {
@@ -25,7 +25,7 @@ export function SessionPage() {
 }
 
 function OneSession({ sessionId }: { readonly sessionId: string }) {
-  const { query, older } = useSession(sessionId);
+  const { query, older, loadTo } = useSession(sessionId);
   const { data, error, refetch } = query;
   const recording = useRecording(sessionId);
   // The layout depends on whether an ended session has a recording.
@@ -61,6 +61,7 @@ function OneSession({ sessionId }: { readonly sessionId: string }) {
       recorded={recorded}
       loadingOlder={older.isPending}
       onOlder={onOlder}
+      onLoad={loadTo}
       trouble={error ?? older.error}
     />
   );
@@ -77,19 +78,22 @@ function SessionView(props: {
   readonly recorded: boolean;
   readonly loadingOlder: boolean;
   readonly onOlder: () => void;
+  /** Loads the conversation back to this turn. */
+  readonly onLoad: (index: number) => Promise<void>;
   readonly trouble: Error | null;
 }) {
-  const { sessionId, loaded, recorded, loadingOlder, onOlder, trouble } = props;
-  const { summary, store, skippedLines } = loaded;
+  const { sessionId, loaded, recorded, loadingOlder, onOlder, onLoad, trouble } = props;
+  const { summary, store } = loaded;
   const narrow = useNarrow();
   const screen = useHasScreen(summary, recorded);
   const root = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState<LeftTab>("terminal");
   const [right, setRight] = useState<RightTab>("turns");
-  // On a phone, a pending request is shown first.
-  const [single, setSingle] = useState<LeftTab | RightTab>(
-    screen && isLive(summary) && !needsYou(summary) ? "terminal" : "turns",
-  );
+  const [single, setSingle] = useState<LeftTab | RightTab>("turns");
+  const [layout, setLayout] = useSessionLayout();
+  const list = useRef<HTMLDivElement>(null);
+  const jumps = useJumps(sessionId, { list, turns: store.turns, onLoad });
+  const [searching, setSearching] = useState(false);
   const [wish, setWish] = useState<PlaybackWish | null>(null);
   const [momentMs, setMomentMs] = useState<number | null>(null);
   const [closing, setClosing] = useState(false);
@@ -97,13 +101,26 @@ function SessionView(props: {
   const actions = useSessionActions(summary, sessionId);
   const playing = screen && (narrow ? single : left) === "playback";
   const waits = needsYou(summary);
-  // Dialogs have their own card.
-  const permissions = summary.permissions.filter(({ kind }) => kind !== "dialog");
 
   const show = (tab: LeftTab | RightTab): void => {
     setSingle(tab);
     if (tab === "terminal" || tab === "playback") setLeft(tab);
     else setRight(tab);
+    const pane = tab === "terminal" || tab === "playback" ? "terminal" : "conversation";
+    if (layout.hidden === pane) setLayout({ hidden: "none" });
+  };
+  const search = (): void => {
+    show("turns");
+    setSearching(true);
+    focusSoon('input[aria-label="Search this conversation"]');
+  };
+  const jump = (...[mark, direction]: Parameters<typeof jumps.jump>): void => {
+    show("turns");
+    jumps.jump(mark, direction);
+  };
+  const toRequest = (): void => {
+    show("turns");
+    focusSoon("[data-request] button");
   };
   useAskedPermission(summary.permissions, () => show("turns"));
   const focusSoon = (selector: string): void => {
@@ -127,6 +144,12 @@ function SessionView(props: {
     },
     changes: () => show("changes"),
     playback: () => screen && show("playback"),
+    search,
+    previousPrompt: () => jump("prompt", "previous"),
+    nextPrompt: () => jump("prompt", "next"),
+    previousProblem: () => jump("problem", "previous"),
+    nextProblem: () => jump("problem", "next"),
+    request: toRequest,
     interrupt: () => isLive(summary) && actions.interrupt(),
     close: () => isLive(summary) && setClosing(true),
   };
@@ -138,38 +161,34 @@ function SessionView(props: {
       setWish((before) => ({ at, nth: (before?.nth ?? 0) + 1 }));
       setSingle("playback");
       setLeft("playback");
+      setLayout({ hidden: "none" });
     },
-    [setWish, setSingle, setLeft],
+    [setWish, setSingle, setLeft, setLayout],
+  );
+  const split = screen && !narrow && layout.hidden === "none";
+  const conversation = (
+    <ConversationPane
+      {...{ sessionId, loaded, loadingOlder, onOlder, list, jumps, searching }}
+      // Without a terminal, a readable column.
+      readable={!split}
+      playedAt={playing ? momentMs : null}
+      onPlay={recorded ? play : undefined}
+      onTerminal={toTerminal}
+      onSearching={setSearching}
+    />
+  );
+  const tools = <ConversationTools onSearch={search} onJump={jump} />;
+  const layoutItems = (
+    <PageItems
+      waits={waits}
+      layout={screen && !narrow ? layout : null}
+      onLayout={setLayout}
+      onJump={jump}
+      onRequest={toRequest}
+    />
   );
   const terminal = <SessionTerminal summary={summary} onPlayback={recorded ? () => show("playback") : undefined} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
-  const conversation = (
-    // Without a terminal, a readable column.
-    <div className={classNames("flex min-h-0 flex-1 flex-col", !screen && "mx-auto w-full max-w-3xl")}>
-      <TurnList
-        store={store}
-        summary={summary}
-        skippedLines={skippedLines}
-        loadingOlder={loadingOlder}
-        onOlder={onOlder}
-        playedAt={playing ? momentMs : null}
-        onPlay={recorded ? play : undefined}
-      />
-      {summary.activity === "needs_attention" && (
-        <AttentionCard summary={summary} sessionId={sessionId} onTerminal={toTerminal} />
-      )}
-      {permissions.map((permission) => (
-        <PermissionCard
-          key={permission.permissionId}
-          permission={permission}
-          summary={summary}
-          sessionId={sessionId}
-          onTerminal={toTerminal}
-        />
-      ))}
-      {summary.owner !== "external" && <PromptBox summary={summary} sessionId={sessionId} turns={store.turns} />}
-    </div>
-  );
   const changes = <ChangesTab summary={summary} paused={closing} />;
   const rightTabs = (
     <SessionTabs
@@ -180,9 +199,38 @@ function SessionView(props: {
         { name: "turns", label: "Conversation", waits },
         { name: "changes", label: "Changes" },
       ]}
+      actions={
+        <>
+          {right === "turns" && tools}
+          {screen && layout.hidden === "terminal" && (
+            <ShowPane label="Show terminal" onShow={() => setLayout({ hidden: "none" })} />
+          )}
+        </>
+      }
     >
       <SessionTabPanel name="turns">{conversation}</SessionTabPanel>
       <SessionTabPanel name="changes">{changes}</SessionTabPanel>
+    </SessionTabs>
+  );
+  const leftTabs = (
+    <SessionTabs
+      label="Terminal and recording"
+      value={left}
+      onValue={setLeft}
+      tabs={[
+        { name: "terminal", label: "Terminal" },
+        { name: "playback", label: "Recording" },
+      ]}
+      actions={
+        layout.hidden === "conversation" && (
+          <ShowPane label="Show conversation" onShow={() => setLayout({ hidden: "none" })} />
+        )
+      }
+    >
+      <SessionTabPanel name="terminal" kept>
+        {terminal}
+      </SessionTabPanel>
+      <SessionTabPanel name="playback">{playback}</SessionTabPanel>
     </SessionTabs>
   );
   return (
@@ -194,12 +242,13 @@ function SessionView(props: {
         closing={closing}
         onClosing={setClosing}
         onClosed={setClosed}
+        layoutItems={layoutItems}
       />
       <SessionNotices
         summary={summary}
         sessionId={sessionId}
         closed={closed}
-        trouble={trouble}
+        trouble={trouble ?? jumps.error}
         onDismiss={() => setClosed(null)}
       />
       {narrow ? (
@@ -213,6 +262,7 @@ function SessionView(props: {
             { name: "changes", label: "Changes" },
             ...(screen ? [{ name: "playback", label: "Recording" } as const] : []),
           ]}
+          actions={single === "turns" && tools}
         >
           {screen && (
             <SessionTabPanel name="terminal" kept>
@@ -223,28 +273,12 @@ function SessionView(props: {
           <SessionTabPanel name="changes">{changes}</SessionTabPanel>
           {screen && <SessionTabPanel name="playback">{playback}</SessionTabPanel>}
         </SessionTabs>
-      ) : !screen ? (
+      ) : !screen || layout.hidden === "terminal" ? (
         rightTabs
+      ) : layout.hidden === "conversation" ? (
+        leftTabs
       ) : (
-        <SplitView
-          left={
-            <SessionTabs
-              label="Terminal and recording"
-              value={left}
-              onValue={setLeft}
-              tabs={[
-                { name: "terminal", label: "Terminal" },
-                { name: "playback", label: "Recording" },
-              ]}
-            >
-              <SessionTabPanel name="terminal" kept>
-                {terminal}
-              </SessionTabPanel>
-              <SessionTabPanel name="playback">{playback}</SessionTabPanel>
-            </SessionTabs>
-          }
-          right={rightTabs}
-        />
+        <SplitView left={leftTabs} right={rightTabs} swapped={layout.swapped} />
       )}
     </div>
   );

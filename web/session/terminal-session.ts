@@ -22,7 +22,7 @@ export interface TerminalSession {
   close(): void;
 }
 
-export type TerminalKey = "Escape" | "Tab" | "Enter" | "Up" | "Down" | "Left" | "Right";
+export type TerminalKey = "Escape" | "Tab" | "ShiftTab" | "Interrupt" | "Enter" | "Up" | "Down" | "Left" | "Right";
 
 export interface TerminalSessionOptions {
   readonly sessionId: string;
@@ -49,7 +49,13 @@ export interface TerminalSessionOptions {
 
 /** Final letters of cursor keys. */
 const cursorKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Up: "A", Down: "B", Right: "C", Left: "D" };
-const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = { Escape: "\x1b", Tab: "\t", Enter: "\r" };
+const plainKeys: Readonly<Partial<Record<TerminalKey, string>>> = {
+  Escape: "\x1b",
+  Tab: "\t",
+  ShiftTab: "\x1b[Z",
+  Interrupt: "\x03",
+  Enter: "\r",
+};
 /** A resize is sent once dragging has paused. */
 const restMs = 120;
 /** Focus reports: with several viewers they are meaningless, and would count as typing. */

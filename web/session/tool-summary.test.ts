@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { summaryOfTool, viewOfTool } from "./tool-summary.ts";
+import { fileOfResult, kindOfTool, summaryOfTool, viewOfTool } from "./tool-summary.ts";
 
 describe("a tool call", () => {
   it("is summarized on one line by its most important input", () => {
@@ -15,7 +15,11 @@ describe("a tool call", () => {
     );
     expect(summaryOfTool({ pattern: "TODO", path: "" })).toBe("TODO");
     expect(summaryOfTool({ prompt: "/a and then b/c/d/e" })).toBe("/a and then b/c/d/e");
-    expect(summaryOfTool({ todos: [{}, {}] })).toBe("2 steps");
+    const todos = [
+      { content: "a", status: "completed" },
+      { content: "b", status: "pending" },
+    ];
+    expect(summaryOfTool({ todos })).toBe("1 of 2 steps");
     expect(summaryOfTool({ questions: [{ question: "Which one?" }] })).toBe("Which one?");
     expect(summaryOfTool({ other: { deep: 1 } })).toBe("");
     expect(summaryOfTool(null)).toBe("");
@@ -36,6 +40,48 @@ describe("a tool call", () => {
     expect(viewOfTool({ changes: { b: { type: "update", unified_diff: "@@ -1 +1 @@\n-y\n+x\n" } } })).toMatchObject({
       files: [{ lines: [{ kind: "hunk" }, { kind: "removed" }, { kind: "added" }] }],
     });
+  });
+
+  it("that plans is a list of steps, in each agent's form", () => {
+    const steps = [
+      { text: "a", state: "done" },
+      { text: "b", state: "current" },
+      { text: "c", state: "open" },
+    ];
+    const states = ["completed", "in_progress", "pending"];
+    const named = (name: string) => states.map((status, at) => ({ [name]: "abc"[at], status }));
+    expect(viewOfTool({ todos: named("content") })).toEqual({ kind: "checklist", steps });
+    expect(viewOfTool({ plan: named("step") })).toEqual({ kind: "checklist", steps });
+    expect(viewOfTool({ plan: ["a"] }).kind).toBe("json");
+    expect(viewOfTool({ plan: "# Plan" }).kind).toBe("json");
+  });
+
+  it("has a kind, by its input first", () => {
+    const kinds = [
+      ["Bash", { command: "ls" }, "command"],
+      ["Edit", { file_path: "a", old_string: "b", new_string: "c" }, "edit"],
+      ["Read", { file_path: "a" }, "read"],
+      ["read_file", { path: "a" }, "read"],
+      ["Grep", { pattern: "a" }, "search"],
+      ["Glob", { pattern: "*" }, "search"],
+      ["WebFetch", { url: "u" }, "web"],
+      ["WebSearch", { query: "q" }, "web"],
+      ["update_plan", { plan: [{ step: "a", status: "pending" }] }, "plan"],
+      ["Task", { description: "d", prompt: "p" }, "task"],
+      ["mcp__tracker__issue", {}, "other"],
+    ] as const;
+    for (const [name, input, kind] of kinds) expect(kindOfTool({ name, input }), name).toBe(kind);
+  });
+
+  it("that reads a file has its text without the numbers, and its language", () => {
+    const read = { name: "Read", input: { file_path: "/code/a.ts" } };
+    expect(fileOfResult(read, "     9→const a = 1;\n    10→\n    11→b→c\n\n<system-reminder>x")).toEqual({
+      numbers: "9\n10\n11",
+      text: "const a = 1;\n\nb→c",
+      language: "typescript",
+    });
+    expect(fileOfResult(read, "plain")).toEqual({ numbers: "", text: "plain", language: "typescript" });
+    expect(fileOfResult({ name: "Bash", input: { command: "cat a" } }, "1→x")).toBeNull();
   });
 
   it("of another kind is shown as it is", () => {

@@ -6,10 +6,17 @@ export interface FileEdit {
   readonly lines: readonly DiffLine[];
 }
 
+/** A step of the agent's plan. */
+export interface PlanStep {
+  readonly text: string;
+  readonly state: "done" | "current" | "open";
+}
+
 /** How a tool call's input is shown, instead of its JSON. */
 export type ToolView =
   | { readonly kind: "command"; readonly command: string }
   | { readonly kind: "edits"; readonly files: readonly FileEdit[] }
+  | { readonly kind: "checklist"; readonly steps: readonly PlanStep[] }
   | { readonly kind: "code"; readonly language: string; readonly text: string }
   | { readonly kind: "json"; readonly text: string };
 
@@ -46,6 +53,10 @@ export function summaryOfTool(input: unknown): string {
     return cut(`${pathEnd(first.path)}${more} +${added} −${removed}`);
   }
   if (view.kind === "command") return cut(view.command);
+  if (view.kind === "checklist") {
+    const done = view.steps.filter(({ state }) => state === "done").length;
+    return `${done} of ${view.steps.length} steps`;
+  }
   if (typeof input === "string") return cut(input.replace(/^\/\/ @exec:.*\n/, ""));
   const fields = fieldsOf(input);
   const { pattern, path } = fields;
@@ -58,8 +69,6 @@ export function summaryOfTool(input: unknown): string {
   }
   const [question] = questionsOf(input);
   if (question !== undefined) return cut(question.question);
-  const todos = fields["todos"] ?? fields["plan"];
-  if (Array.isArray(todos)) return `${todos.length} steps`;
   const text = Object.values(fields).find((value) => typeof value === "string");
   return typeof text === "string" ? cut(text) : "";
 }
@@ -81,11 +90,76 @@ export function viewOfTool(input: unknown): ToolView {
     if (typeof command === "string") return { kind: "command", command };
     if (Array.isArray(command)) return { kind: "command", command: command.join(" ") };
   }
+  const steps = stepsOf(fields["todos"] ?? fields["plan"]);
+  if (steps !== null) return { kind: "checklist", steps };
   const files = editsOf(fields);
   if (files !== null) return { kind: "edits", files };
   const patch = fields["patch"] ?? fields["input"];
   if (typeof patch === "string" && patch.includes("*** Begin Patch")) return viewOfText(patch);
   return { kind: "json", text: JSON.stringify(input, null, 2) ?? "" };
+}
+
+/** Null if this is no list of steps. */
+function stepsOf(list: unknown): readonly PlanStep[] | null {
+  if (!Array.isArray(list) || list.length === 0) return null;
+  const steps = list.flatMap((step: unknown): readonly PlanStep[] => {
+    const { content, step: named, title, status } = fieldsOf(step);
+    const text = [content, named, title].find((part) => typeof part === "string");
+    if (typeof text !== "string") return [];
+    return [{ text, state: status === "completed" ? "done" : status === "in_progress" ? "current" : "open" }];
+  });
+  return steps.length === list.length ? steps : null;
+}
+
+/** What a tool does, by its input and the words in its name. */
+export type ToolKind = "edit" | "read" | "command" | "search" | "web" | "plan" | "task" | "question" | "other";
+
+const kindsByName: readonly (readonly [RegExp, ToolKind])[] = [
+  [/web|fetch|http|browser/i, "web"],
+  [/grep|glob|search|find|^ls$|list_?dir/i, "search"],
+  [/read|view|open_?file|cat/i, "read"],
+  [/edit|write|patch|replace/i, "edit"],
+  [/todo|plan/i, "plan"],
+  [/^task$|agent/i, "task"],
+  [/bash|shell|exec|terminal|command/i, "command"],
+];
+
+export function kindOfTool({ name, input }: { readonly name: string; readonly input: unknown }): ToolKind {
+  const { kind } = viewOfTool(input);
+  if (kind === "edits") return "edit";
+  if (kind === "command") return "command";
+  if (kind === "checklist") return "plan";
+  if (questionsOf(input).length > 0) return "question";
+  return kindsByName.find(([pattern]) => pattern.test(name))?.[1] ?? "other";
+}
+
+const languagesByEnding: Readonly<Record<string, string>> = {
+  ...{ ts: "typescript", tsx: "typescript", mts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript" },
+  ...{ py: "python", rb: "ruby", rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", php: "php", c: "c" },
+  ...{ h: "c", cc: "cpp", cpp: "cpp", hpp: "cpp", css: "css", html: "xml", xml: "xml", svg: "xml", json: "json" },
+  ...{ yaml: "yaml", yml: "yaml", toml: "ini", ini: "ini", sql: "sql", sh: "bash", bash: "bash", md: "markdown" },
+};
+
+/** A file's text as a tool read it, with the numbers of its lines. Null for other results. */
+export function fileOfResult(
+  { name, input }: { readonly name: string; readonly input: unknown },
+  text: string,
+): { readonly numbers: string; readonly text: string; readonly language: string } | null {
+  if (kindOfTool({ name, input }) !== "read") return null;
+  const fields = fieldsOf(input);
+  const path = [fields["file_path"], fields["path"], fields["filePath"]].find((one) => typeof one === "string");
+  if (typeof path !== "string") return null;
+  const language = languagesByEnding[/\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ""] ?? "";
+  const lines = text.split("\n").map((line) => /^\s*(\d+)(?:→|\t)(.*)$/.exec(line));
+  // What follows the file, such as a reminder, has no numbers.
+  const numbered = lines.findIndex((line) => line === null);
+  if (numbered === 0) return { numbers: "", text, language };
+  const shown = numbered === -1 ? lines : lines.slice(0, numbered);
+  return {
+    numbers: shown.map((line) => line?.[1] ?? "").join("\n"),
+    text: shown.map((line) => line?.[2] ?? "").join("\n"),
+    language,
+  };
 }
 
 function viewOfText(text: string): ToolView {

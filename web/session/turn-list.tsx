@@ -1,5 +1,5 @@
 import { ArrowDown } from "lucide-react";
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { Turn } from "../../src/wire/turn.ts";
 import { Button } from "../ui/button.tsx";
@@ -8,13 +8,20 @@ import { Scrollable } from "../ui/page.tsx";
 import { agentName, isLive } from "../ui/session-state.ts";
 import { counted } from "./session-words.ts";
 import { TurnView } from "./turn-view.tsx";
+import { scrollToTurn, type TurnTarget } from "./use-jumps.ts";
 import { hasOlder, type TurnStore } from "./use-session.ts";
+import { Working } from "./working.tsx";
 
 /** This close counts as at the end. */
 const nearPx = 60;
 
 /** The conversation, scrolled to its end until the user scrolls up. Older turns load while scrolling. */
 export function TurnList(props: {
+  readonly list: RefObject<HTMLDivElement | null>;
+  /** The id of the page's address. */
+  readonly sessionId: string;
+  /** The turn to show. */
+  readonly target: TurnTarget | null;
   readonly store: TurnStore;
   readonly summary: SessionSummary;
   readonly skippedLines: number;
@@ -24,9 +31,10 @@ export function TurnList(props: {
   readonly playedAt: number | null;
   readonly onPlay: ((at: string) => void) | undefined;
 }) {
-  const { store, summary, skippedLines, loadingOlder, onOlder, playedAt, onPlay } = props;
+  const { list, sessionId, target, store, summary, skippedLines, loadingOlder, onOlder, playedAt, onPlay } = props;
   const { turns } = store;
-  const { list, atEnd, toEnd } = useStickToEnd(turns, playedAt === null);
+  const { atEnd, toEnd, release } = useStickToEnd(list, turns, { enabled: playedAt === null });
+  useShownTurn(list, { target, turns, release });
   const top = useOlderOnSight(list, { enabled: hasOlder(store) && !loadingOlder, onOlder });
   const current = playedAt === null ? -1 : turnAt(turns, playedAt);
   useEffect(() => {
@@ -62,16 +70,13 @@ export function TurnList(props: {
               turn={turn}
               agent={agent}
               running={turn.index === newest && isLive(summary) && summary.activity !== "idle"}
-              current={turn.index === current}
+              current={turn.index === current || turn.index === target?.index}
+              sessionId={sessionId}
               onPlay={onPlay}
             />
           ))}
         </div>
-        {summary.activity === "working" && (
-          <p role="status" className="flex items-center gap-2 px-4 py-2 text-xs text-ink-faint">
-            <span aria-hidden className="size-1.5 animate-pulse rounded-full bg-accent" /> {agent} is working
-          </p>
-        )}
+        {summary.activity === "working" && <Working agent={agent} turns={turns} />}
       </Scrollable>
       {!atEnd && (
         <Button
@@ -101,8 +106,11 @@ function turnAt(turns: readonly Turn[], atMs: number): number {
 }
 
 /** Sticks to the end while the user is there, and keeps the position while older turns load. */
-function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
-  const list = useRef<HTMLDivElement>(null);
+function useStickToEnd(
+  list: RefObject<HTMLDivElement | null>,
+  turns: readonly Turn[],
+  { enabled }: { readonly enabled: boolean },
+) {
   const [atEnd, setAtEnd] = useState(true);
   const sticking = useRef(true);
   const before = useRef({ first: -1, height: 0 });
@@ -114,7 +122,7 @@ function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
     if (grewAbove) element.scrollTop += element.scrollHeight - before.current.height;
     else if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
     before.current = { first, height: element.scrollHeight };
-  }, [turns, enabled]);
+  }, [list, turns, enabled]);
   useEffect(() => {
     const element = list.current;
     if (element === null) return;
@@ -134,12 +142,35 @@ function useStickToEnd(turns: readonly Turn[], enabled: boolean) {
       element.removeEventListener("scroll", look);
       observer.disconnect();
     };
-  }, [enabled]);
+  }, [list, enabled]);
   const toEnd = (): void => {
     sticking.current = true;
     list.current?.scrollTo({ top: list.current.scrollHeight });
   };
-  return { list, atEnd, toEnd };
+  const release = useCallback((): void => {
+    sticking.current = false;
+  }, []);
+  return { atEnd, toEnd, release };
+}
+
+/** Scrolls to each new target, once it is loaded. */
+function useShownTurn(
+  list: RefObject<HTMLDivElement | null>,
+  {
+    target,
+    turns,
+    release,
+  }: { readonly target: TurnTarget | null; readonly turns: readonly Turn[]; readonly release: () => void },
+): void {
+  const shown = useRef(0);
+  useLayoutEffect(() => {
+    const element = list.current;
+    const turn = target === null ? null : element?.querySelector(`[data-turn="${target.index}"]`);
+    if (target === null || element === null || turn == null || shown.current === target.nth) return;
+    shown.current = target.nth;
+    release();
+    scrollToTurn(element, turn);
+  }, [list, target, turns, release]);
 }
 
 function useOlderOnSight(

@@ -1,4 +1,4 @@
-import { Brain, ChevronRight, CircleStop } from "lucide-react";
+import { Brain, ChevronRight, CircleStop, Link2 } from "lucide-react";
 import { memo, useState } from "react";
 import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
@@ -6,8 +6,10 @@ import { CopyButton } from "../ui/copy-button.tsx";
 import { exactTime, timeWords } from "../ui/time.tsx";
 import { Markdown } from "./markdown-view.tsx";
 import { PromptFiles } from "./pictures.tsx";
+import { pageAddress } from "./session-menu.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";
+import { runsOf, ToolRun } from "./tool-run.tsx";
 
 /** A prompt, or everything the agent did until the next one. */
 export const TurnView = memo(function TurnView(props: {
@@ -15,9 +17,11 @@ export const TurnView = memo(function TurnView(props: {
   readonly agent: string;
   readonly running: boolean;
   readonly current: boolean;
+  /** Of the page that shows the turn; undefined where turns have no address. */
+  readonly sessionId?: string;
   readonly onPlay: ((at: string) => void) | undefined;
 }) {
-  const { turn, agent, running, current, onPlay } = props;
+  const { turn, agent, running, current, sessionId, onPlay } = props;
   const { role, at, text, model, usage } = turn;
   const mine = role === "user";
   return (
@@ -31,6 +35,9 @@ export const TurnView = memo(function TurnView(props: {
         {at !== null && <TurnTime at={at} onPlay={onPlay} />}
         <span className="ml-auto opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100">
           {text !== "" && <CopyButton text={text} label={mine ? "Copy prompt" : "Copy answer"} />}
+          {sessionId !== undefined && (
+            <CopyButton text={pageAddress(sessionId, turn.index)} label="Copy link to this turn" icon={Link2} />
+          )}
         </span>
       </header>
       {mine ? (
@@ -42,9 +49,13 @@ export const TurnView = memo(function TurnView(props: {
         </div>
       ) : (
         <div className="flex flex-col gap-2">
-          {turn.blocks.map((block, index) => (
-            <TurnBlock key={block.type === "tool_call" ? block.id : index} block={block} running={running} />
-          ))}
+          {runsOf(turn.blocks).map((run, index) =>
+            run.length === 1 ? (
+              run.map((block) => <TurnBlock key={keyOf(block, index)} block={block} running={running} />)
+            ) : (
+              <ToolRun key={`run ${keyOf(run[0], index)}`} calls={run} running={running} />
+            ),
+          )}
         </div>
       )}
       {turn.interrupted === true && (
@@ -56,6 +67,10 @@ export const TurnView = memo(function TurnView(props: {
     </article>
   );
 });
+
+function keyOf(block: Block | undefined, index: number): string {
+  return block?.type === "tool_call" ? block.id : `${index}`;
+}
 
 function TurnBlock({ block, running }: { readonly block: Block; readonly running: boolean }) {
   switch (block.type) {

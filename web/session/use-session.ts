@@ -19,6 +19,8 @@ export interface LoadedSession {
 const pageTurns = 40;
 const mostTurns = 1_000;
 const readMs = 30_000;
+/** Turns before the one that is shown, so that scrolling up does not begin with waiting. */
+const turnsBefore = 10;
 
 /** A turn grows without events: poll while the agent works. */
 const workingPollMs = 1_000;
@@ -66,7 +68,24 @@ export function useSession(sessionId: string) {
       );
     },
   });
-  return { query, older };
+  const loadTo = useCallback(
+    async (index: number): Promise<void> => {
+      for (;;) {
+        const [first] = client.getQueryData<LoadedSession>(pageKey(sessionId))?.store.turns ?? [];
+        if (first === undefined || first.index <= Math.max(0, index - turnsBefore)) return;
+        const range = { before: first.index, after: Math.max(-1, index - turnsBefore - 1), limit: mostTurns };
+        const signal = AbortSignal.timeout(readMs);
+        const input = { sessionId, images: true, ...range };
+        const { turns, nextAfter } = await reading.codingReadSession(input, { signal, output: readOutputSchema });
+        if (turns.length === 0) return; // the transcript was replaced
+        client.setQueryData<LoadedSession>(pageKey(sessionId), (now) =>
+          now === undefined ? now : { ...now, store: withTurns(now.store, { turns, nextAfter }) },
+        );
+      }
+    },
+    [client, sessionId],
+  );
+  return { query, older, loadTo };
 }
 
 export function takeSummary(client: QueryClient, sessionId: string, summary: SessionSummary): void {

@@ -1,4 +1,4 @@
-import { Check, Copy } from "lucide-react";
+import { Check, Copy, type LucideIcon } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { Button, IconButton } from "./button.tsx";
 
@@ -10,8 +10,9 @@ export function CopyButton(props: {
   readonly label?: string;
   readonly children?: string;
   readonly className?: string;
+  readonly icon?: LucideIcon;
 }) {
-  const { text, label = "Copy", children, className } = props;
+  const { text, label = "Copy", children, className, icon: shown = Copy } = props;
   const [state, setState] = useState<"ready" | "copied" | "failed">("ready");
   useEffect(() => {
     if (state === "ready") return;
@@ -22,7 +23,7 @@ export function CopyButton(props: {
     void copyText(text).then((copied) => setState(copied ? "copied" : "failed"));
   };
   const said = state === "ready" ? label : state === "copied" ? "Copied" : "Could not copy";
-  const icon = state === "copied" ? Check : Copy;
+  const icon = state === "copied" ? Check : shown;
   if (children === undefined)
     return <IconButton label={said} icon={icon} onClick={copy} {...(className === undefined ? {} : { className })} />;
   return (

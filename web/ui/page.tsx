@@ -74,8 +74,8 @@ export function onPageTitle(listener: () => void): () => void {
   return () => titleEvent.removeEventListener("change", listener);
 }
 
-/** Narrower windows have no room for two panes. */
-const query = "(max-width: 767px)";
+/** Narrower windows, and phones held sideways, have no room for two panes. */
+const query = "(max-width: 767px), (max-height: 480px)";
 
 export function useNarrow(): boolean {
   return useSyncExternalStore(
