@@ -78,6 +78,12 @@ test("shows every character of the text", () => {
   }
 });
 
+test("adds nothing but backslashes to text that is read as it is", () => {
+  expect(inertMarkdown("Done! See [a](b) \\[c] \\\\[d] <e>\n---\n# f")).toBe(
+    "Done! See \\[a](b) \\[c] \\\\\\[d] \\<e>\n\\---\n\\# f",
+  );
+});
+
 test("makes any text inert", () => {
   const piece = fc.oneof(
     fc.constantFrom(

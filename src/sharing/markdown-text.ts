@@ -2,9 +2,9 @@
  * Makes text of a transcript inert as Markdown: it keeps its words, lists, emphasis and code, and cannot contain headings, links, images or
  * HTML. A reader would otherwise load pictures from the web, or see turns that never happened.
  *
- * Active characters become entities, which never take part in the structure (CommonMark 0.31, section 6.2), whatever precedes them: a
- * backslash could be escaped by the text itself. Code spans are written again, opened and closed on the same line, so their content stays as it
- * is. Fenced code is written again at the start of a line, where it ends every other construct.
+ * Every bracket, angle bracket and open backtick gets a backslash, unless the text has one there already: a second one would undo it. Code
+ * spans are written again, opened and closed on the same line, so their content stays as it is. Fenced code is written again at the start of
+ * a line, where it ends every other construct.
  */
 export function inertMarkdown(text: string): string {
   const lines = text.split("\n");
@@ -26,7 +26,7 @@ export function fenced(content: string, language = ""): string {
 
 /** Text in one line, without any structure. */
 export function inertInline(text: string): string {
-  return entities(text.replace(/\s+/g, " ").trim(), /[!-/:-@[-`{-~]/g);
+  return entities(text.replace(/\s+/g, " ").trim(), /[\\`*[\]<>#&~|]/g);
 }
 
 interface Fence {
@@ -40,10 +40,9 @@ const drawn = new Set(["mermaid", "geojson", "topojson", "stl", "math", "plantum
 
 /** A fenced block that begins here; one that is never closed extends to the end. */
 function fenceAt(lines: readonly string[], at: number): Fence | null {
-  const line = lines[at] ?? "";
-  const [opening = "", indent = "", fence, language = ""] =
-    /^([ \t]{0,12})(`{3,}(?!`)|~{3,}(?!~))[ \t]{0,100}([\w+#-]{0,30})/.exec(line) ?? [];
-  if (fence === undefined || line.includes("`", opening.length)) return null;
+  const [, indent = "", fence, language = ""] =
+    /^([ \t]{0,12})(`{3,}|~{3,})[ \t]*([\w+#-]{0,30})[^`]*$/.exec(lines[at] ?? "") ?? [];
+  if (fence === undefined) return null;
   const closing = new RegExp(`^[ \\t]{0,12}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*$`);
   let end = at + 1;
   while (end < lines.length && !closing.test(lines[end] ?? "")) end += 1;
@@ -57,11 +56,10 @@ const maxLineLength = 20_000;
 
 function inertLine(line: string): string {
   // An underline would make the line above a heading.
-  if (/^[\s>]*[=-][\s=-]*$/.test(line)) return entities(line, /[=-]/g);
-  // Quotes and lists can begin with a heading.
-  const [markers = ""] = /^[\s>*+\d.)-]*/.exec(line) ?? [];
-  if (line[markers.length] !== "#") return inertSpans(line);
-  return inertSpans(markers) + entities("#", /#/g) + inertSpans(line.slice(markers.length + 1));
+  if (/^[\s>]*[=-][\s=-]*$/.test(line)) return line.replace(/[=-]/, "\\$&");
+  const [, before = "", heading] = /^([\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*[\s>]*)(#.*)$/.exec(line) ?? [];
+  if (heading !== undefined) return `${inertSpans(before)}\\#${inertSpans(heading.slice(1))}`;
+  return inertSpans(line);
 }
 
 function inertSpans(line: string): string {
@@ -80,9 +78,12 @@ function beforeCode(text: string): string {
   return text.endsWith("\\") ? `${text.slice(0, -1)}&#92;` : text;
 }
 
-/** Without links, images, references, HTML, and open code spans and fences. */
+/** Without links, images, references, HTML, and open code spans and fences. An image needs the bracket of a link. */
 function inert(text: string): string {
-  return entities(text, /[![\]<`]|~(?=~~)|(?<=~)~(?=~)|(?<=~~)~/g);
+  const escaped = text.replace(/(\\*)([[<`])/g, (found: string, slashes: string, active: string) =>
+    slashes.length % 2 === 1 ? found : `${slashes}\\${active}`,
+  );
+  return entities(escaped, /~(?=~~)|(?<=~)~(?=~)|(?<=~~)~/g);
 }
 
 function entities(text: string, active: RegExp): string {

@@ -90,7 +90,7 @@ function Key(props: {
       onPointerDown={(event) => event.preventDefault()}
       onClick={onPress}
       className={classNames(
-        "inline-flex h-11 min-w-11 flex-1 items-center justify-center rounded-md border px-1.5 text-xs font-medium select-none active:bg-hover",
+        "inline-flex h-11 min-w-11 [@media(max-height:480px)]:h-9 flex-1 items-center justify-center rounded-md border px-1.5 text-xs font-medium select-none active:bg-hover",
         pressed === true ? "border-accent bg-accent-soft text-accent" : "border-line bg-raised text-ink-soft",
       )}
     >

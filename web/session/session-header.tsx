@@ -92,7 +92,7 @@ export function SessionHeader({
   const works =
     summary.activity === "working" || summary.activity === "needs_permission" || summary.activity === "needs_answer";
   return (
-    <header className="shrink-0 border-b border-line bg-panel px-3 py-2 max-lg:py-1 max-lg:pl-1 sm:px-4">
+    <header className="shrink-0 border-b border-line bg-panel px-3 py-2 max-lg:py-1 max-lg:pl-1 sm:px-4 [@media(max-height:480px)]:py-0">
       <div className="flex items-center gap-2.5 max-lg:gap-2">
         <Link
           to="/"

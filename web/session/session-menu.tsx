@@ -42,7 +42,7 @@ export function SessionMenu(props: {
   const close = (): void => setDialog("none");
   return (
     <>
-      <DropdownMenu.Root>
+      <DropdownMenu.Root modal={false}>
         <DropdownMenu.Trigger asChild>
           <IconButton label="More" icon={Ellipsis} aria-busy={download.isPending || undefined} />
         </DropdownMenu.Trigger>

@@ -182,8 +182,8 @@ function Result(props: { readonly call: Call; readonly result: NonNullable<Call[
   const { call, result, kind } = props;
   const { ok, text, truncated } = result;
   const file = ok && text !== "" ? fileOfResult(call, text) : null;
-  // It repeats the list.
-  if (ok && kind === "plan") return null;
+  // It repeats the list, or the change.
+  if (ok && (kind === "plan" || kind === "edit")) return null;
   if (text === "")
     return (
       <p className="border-t border-line px-3 py-1.5 text-xs text-ink-faint">

@@ -69,7 +69,8 @@ export function TurnSearch(props: {
       <div className="flex items-center gap-1 px-2 py-1">
         <input
           ref={field}
-          type="search"
+          type="text"
+          role="searchbox"
           aria-label="Search this conversation"
           placeholder="Search this conversation"
           value={text}
