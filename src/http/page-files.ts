@@ -18,7 +18,7 @@ export const pageStyle = `
   --color-ink-faint: light-dark(#64685f, #8f948c);
   --color-accent: light-dark(#12604f, #74c7b1);
   --color-accent-fill: light-dark(#17614f, #2c7765);
-  --color-accent-fill-hover: light-dark(#104c3e, #348a75);
+  --color-accent-fill-hover: light-dark(#104c3e, #307f6d);
   --color-accent-ink: light-dark(#ffffff, #ffffff);
   --color-lamp: light-dark(#8a4b00, #f2b75f);
   --color-lamp-fill: light-dark(#e0922f, #e9a94d);

@@ -282,18 +282,18 @@ describe("the page of a running session", () => {
     const log = page.getByRole("log");
     await log.waitFor(patience);
     expect((await log.boundingBox())?.y).toBeLessThan(110);
-    await lookAt(visit, "session-phone");
+    await lookAt(visit, "running-phone");
     await page.getByRole("tab", { name: "Terminal" }).click();
     await page.getByRole("button", { name: "Shift+Tab" }).waitFor(patience);
     for (const name of ["Ctrl+C", "Paste"]) {
       const key = await page.getByRole("button", { name, exact: true }).boundingBox();
       expect((key?.x ?? 999) + (key?.width ?? 0)).toBeLessThanOrEqual(390);
     }
-    await lookAt(visit, "session-phone-terminal");
+    await lookAt(visit, "running-phone-terminal");
     await page.setViewportSize({ width: 844, height: 390 });
     await page.getByRole("tab", { name: "Terminal" }).waitFor();
     expect((await page.locator(".terminal-place").first().boundingBox())?.height).toBeGreaterThan(200);
-    await visit.shoot("session-landscape-light");
+    await visit.shoot("running-landscape-light");
     await page.getByRole("link", { name: "Back to sessions" }).click();
     await page.waitForURL(new URL("/", page.url()).href);
   });
