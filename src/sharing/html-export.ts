@@ -56,7 +56,7 @@ ${expiresAt === null ? "" : `<p class="facts">Read-only link to one conversation
     const facts = [...(turn.at === null ? [] : [time(turn.at)]), ...(turn.model === null ? [] : [escape(turn.model)])];
     return `<article id="turn-${turn.index}" class="${isUser ? "user" : "agent"}">
 <h2>${isUser ? "Prompt" : escape(agent)} <a class="facts" href="#turn-${turn.index}">#${turn.index}</a> <span class="facts">${facts.join(" · ")}</span></h2>
-${imagesOf(turn)}${blocksOf(turn)
+${imagesOf(turn)}${filesOf(turn)}${blocksOf(turn)
   .map((block) => blockHtml(block, isUser))
   .join("\n")}${turn.interrupted === true ? `\n<p class="mark">Interrupted</p>` : ""}
 </article>
@@ -79,6 +79,11 @@ function imagesOf({ images = [] }: Turn): string {
         : `<img alt="Image in the prompt" src="data:${mediaType};base64,${/^[A-Za-z0-9+/=]*$/.test(data) ? data : ""}">\n`,
     )
     .join("");
+}
+
+/** Only their names. */
+function filesOf({ attachments = [] }: Turn): string {
+  return attachments.map(({ name }) => `<p class="mark">File: ${escape(name)}</p>\n`).join("");
 }
 
 function blockHtml(block: Block, isUser: boolean): string {

@@ -13,8 +13,8 @@ export const markdownFormat: ConversationFormat = {
   turn: (turn, { agent }) => {
     const who = turn.role === "user" ? "You" : agent;
     const facts = [who, ...(turn.at === null ? [] : [turn.at]), ...(turn.interrupted === true ? ["interrupted"] : [])];
-    const images = (turn.images ?? []).map(() => "(image)");
-    const parts = [...images, ...blocksOf(turn).map(blockText)].filter((part) => part !== "");
+    const files = (turn.attachments ?? []).map(({ name }) => `(file ${inertInline(name)})`);
+    const parts = [...files, ...blocksOf(turn).map(blockText)].filter((part) => part !== "");
     return `\n## ${inertInline(facts.join(" · "))}\n${parts.map((part) => `\n${part}\n`).join("")}`;
   },
   end: ({ cutAt }) => (cutAt === null ? "" : `\n(The conversation is longer. It is cut off after turn ${cutAt}.)\n`),

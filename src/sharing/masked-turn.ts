@@ -18,6 +18,9 @@ export function maskTurn(turn: Turn, masking: Masking): Turn {
     text: cleanText(turn.text, masking),
     blocks: turn.blocks.map((block) => maskBlock(block, masking)),
     model: turn.model === null ? null : cleanText(turn.model, masking),
+    ...(turn.attachments === undefined
+      ? {}
+      : { attachments: turn.attachments.map((file) => ({ ...file, name: cleanText(file.name, masking) })) }),
   };
 }
 
