@@ -40,9 +40,10 @@ const drawn = new Set(["mermaid", "geojson", "topojson", "stl", "math", "plantum
 
 /** A fenced block that begins here; one that is never closed extends to the end. */
 function fenceAt(lines: readonly string[], at: number): Fence | null {
-  const [, indent = "", fence, language = ""] =
-    /^([ \t]{0,12})(`{3,}|~{3,})[ \t]*([\w+#-]{0,30})[^`]*$/.exec(lines[at] ?? "") ?? [];
-  if (fence === undefined) return null;
+  const line = lines[at] ?? "";
+  const [opening = "", indent = "", fence, language = ""] =
+    /^([ \t]{0,12})(`{3,}(?!`)|~{3,}(?!~))[ \t]{0,100}([\w+#-]{0,30})/.exec(line) ?? [];
+  if (fence === undefined || line.includes("`", opening.length)) return null;
   const closing = new RegExp(`^[ \\t]{0,12}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*$`);
   let end = at + 1;
   while (end < lines.length && !closing.test(lines[end] ?? "")) end += 1;
@@ -57,9 +58,10 @@ const maxLineLength = 20_000;
 function inertLine(line: string): string {
   // An underline would make the line above a heading.
   if (/^[\s>]*[=-][\s=-]*$/.test(line)) return line.replace(/[=-]/, "\\$&");
-  const [, before = "", heading] = /^([\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*[\s>]*)(#.*)$/.exec(line) ?? [];
-  if (heading !== undefined) return `${inertSpans(before)}\\#${inertSpans(heading.slice(1))}`;
-  return inertSpans(line);
+  // Quotes and lists can begin with a heading.
+  const [markers = ""] = /^[\s>*+\d.)-]*/.exec(line) ?? [];
+  if (line[markers.length] !== "#") return inertSpans(line);
+  return `${inertSpans(markers)}\\#${inertSpans(line.slice(markers.length + 1))}`;
 }
 
 function inertSpans(line: string): string {
@@ -80,9 +82,7 @@ function beforeCode(text: string): string {
 
 /** Without links, images, references, HTML, and open code spans and fences. An image needs the bracket of a link. */
 function inert(text: string): string {
-  const escaped = text.replace(/(\\*)([[<`])/g, (found: string, slashes: string, active: string) =>
-    slashes.length % 2 === 1 ? found : `${slashes}\\${active}`,
-  );
+  const escaped = text.replace(/\\[^]|[[<`]/g, (found) => (found.length === 1 ? `\\${found}` : found));
   return entities(escaped, /~(?=~~)|(?<=~)~(?=~)|(?<=~~)~/g);
 }
 
