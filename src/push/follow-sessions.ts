@@ -25,7 +25,7 @@ export interface FollowSessionsDeps {
 const markName = "push";
 /** Several events follow one another: what a turn leads to is known a moment later. */
 const settleMs = 1_000;
-/** Later, nobody waits for it. */
+/** Later, no caller waits for it. */
 const lifeMs = { needed: 4 * 3_600_000, news: 12 * 3_600_000 } as const;
 /** Irrelevant events do not each save the position; after a crash they are read again. */
 const passedAtOnce = 500;

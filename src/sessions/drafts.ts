@@ -9,7 +9,7 @@ import type { SessionRecord } from "./session-store.ts";
 export interface Drafts {
   /** @throws PosternError `session_not_found` */
   read(sessionId: string | null, caller: Caller): Promise<Draft>;
-  /** Saves the text if nobody else did since `version`. @throws PosternError `session_not_found` */
+  /** Saves the text if no other device did since `version`. @throws PosternError `session_not_found` */
   save(sessionId: string | null, input: SaveDraftInput, caller: Caller): Promise<SavedDraft>;
   /** Idempotent. @throws PosternError `session_not_found` */
   clear(sessionId: string | null, caller: Caller): Promise<Draft>;

@@ -89,7 +89,7 @@ async function fromGit(git: Git, place: RepositoryPlace, dir: string): Promise<L
   const files = tagged.map((each) => inDir(each.slice(2)));
   const untracked = tagged.filter((each) => each.startsWith("? ")).map((each) => inDir(each.slice(2)));
   const committed = changed.exitCode === 0 ? changed.stdout.toString("utf8").split("\0") : [];
-  // Many untracked files are the output of a program rather than somebody's work.
+  // Many untracked files are the output of a program rather than a person's work.
   const recent = new Set([...(untracked.length <= 200 ? untracked : []), ...committed.map(inDir)]);
   return { files, recent, truncated: false };
 }
