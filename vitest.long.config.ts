@@ -5,7 +5,12 @@ export default defineConfig({
   test: {
     name: "long",
     include: ["{src,test,bench}/**/*.long.test.ts"],
-    globalSetup: ["test/support/folders-setup.ts", "test/support/postgres-setup.ts", "test/support/agents-setup.ts"],
+    globalSetup: [
+      "test/support/folders-setup.ts",
+      "test/support/postgres-setup.ts",
+      "test/support/agents-setup.ts",
+      "test/support/web-setup.ts",
+    ],
     pool: "forks",
     maxWorkers: 1,
     testTimeout: 60 * 60_000,
