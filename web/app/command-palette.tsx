@@ -1,6 +1,20 @@
-import { type LucideIcon, Moon, Sun, SunMoon } from "lucide-react";
+import {
+  CircleStop,
+  FileDiff,
+  Film,
+  Grid2x2,
+  type LucideIcon,
+  MessageSquare,
+  MessagesSquare,
+  Moon,
+  Search,
+  Sun,
+  SunMoon,
+  X,
+} from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
-import { useNavigate } from "react-router";
+import { type NavigateFunction, useLocation, useNavigate } from "react-router";
+import type { Scope } from "../../src/wire/access.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { noFilters, type SessionPage, useLiveSessions, useSessionPage } from "../api/sessions.ts";
 import { useMay, useMe } from "../api/sign-in.ts";
@@ -11,6 +25,7 @@ import { useSettled } from "../ui/field.tsx";
 import { projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { matchesWords, newSessionPlace, type Place, placesFor, visible } from "./places.ts";
 import { changePreferences } from "./preferences.ts";
+import { pressShortcut, type sessionShortcutList } from "./shortcuts.ts";
 
 interface Command {
   readonly id: string;
@@ -31,7 +46,8 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const { commands, searching } = useCommands(words);
   const listId = useId();
   const list = useRef<HTMLUListElement>(null);
-  const found = commands.slice(0, maxShown);
+  // The last one searches further.
+  const found = commands.length > maxShown ? [...commands.slice(0, maxShown - 1), ...commands.slice(-1)] : commands;
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.children.item(chosen)?.scrollIntoView({ block: "nearest" });
@@ -54,6 +70,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
     <Dialog
       onClose={onClose}
       title="Go to"
+      wide
       top={
         <input
           type="text"
@@ -96,8 +113,10 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
             )}
           >
             <span className="flex w-4 shrink-0 justify-center text-ink-faint">{command.sign}</span>
-            <span className="min-w-0 flex-1 truncate">{command.label}</span>
-            <span className="max-w-[45%] truncate text-xs max-sm:max-w-[30%] text-ink-faint">{command.detail}</span>
+            <span className="min-w-0 flex-1 truncate" title={command.label}>
+              {command.label}
+            </span>
+            <span className="max-w-[38%] truncate text-xs max-sm:max-w-[30%] text-ink-faint">{command.detail}</span>
           </li>
         ))}
       </ul>
@@ -113,6 +132,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
 /** Pages, settings, and sessions, which the gateway searches. */
 function useCommands(words: string): { readonly commands: readonly Command[]; readonly searching: boolean } {
   const navigate = useNavigate();
+  const { pathname } = useLocation();
   const me = useMe();
   const enabled = useMay("coding:read");
   const live = useLiveSessions(noFilters, { enabled });
@@ -157,13 +177,67 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
       theme("dark", "Dark appearance", Moon),
       theme("system", "System appearance", SunMoon),
     ];
+    const actions = sessionActions(pathname, scopes).map(
+      ({ label, icon: sign, act }): Command => ({
+        id: `action ${label}`,
+        label,
+        detail: "This session",
+        sign: icon(sign),
+        run: () => (typeof act === "string" ? pressAfterClose(act) : act(navigate)),
+      }),
+    );
+    const everywhere: readonly Command[] =
+      wanted === "" || !scopes.includes("coding:read")
+        ? []
+        : [
+            {
+              id: "search everywhere",
+              label: `Search full conversations for “${wanted}”`,
+              detail: "Search",
+              sign: icon(Search),
+              run: () => void navigate(`/?${new URLSearchParams({ q: wanted, in: "all" }).toString()}`),
+            },
+          ];
     const places = placesFor(scopes).filter(({ to }) => to !== newSessionPlace.to);
     // Matching pages and settings come before the many sessions.
     const others = [...places.map(toPage), ...settings].filter(fits);
     return [
+      ...actions.filter(fits),
       ...visible([newSessionPlace], scopes).map(toPage).filter(fits),
       ...(wanted === "" ? [...sessions.values(), ...others] : [...others, ...sessions.values()]),
+      ...everywhere,
     ];
-  }, [navigate, words, wanted, live.data, recent.data, search.data, search.isPlaceholderData, me.data]);
+  }, [navigate, pathname, words, wanted, live.data, recent.data, search.data, search.isPlaceholderData, me.data]);
   return { commands, searching };
+}
+
+interface SessionAction {
+  readonly label: string;
+  readonly icon: LucideIcon;
+  /** A key of the session page, or what else to do. */
+  readonly act: SessionKey | ((navigate: NavigateFunction) => void);
+}
+type SessionKey = (typeof sessionShortcutList)[number]["keys"];
+
+/** What can be done with the session whose page is open. */
+function sessionActions(pathname: string, scopes: readonly Scope[]): readonly SessionAction[] {
+  const sessionId = /^\/sessions\/([^/]+)$/.exec(pathname)?.[1];
+  if (sessionId === undefined) return [];
+  const reads: readonly SessionAction[] = [
+    { label: "Show conversation", icon: MessagesSquare, act: "v" },
+    { label: "Show changes", icon: FileDiff, act: "d" },
+    { label: "Play recording", icon: Film, act: "r" },
+    { label: "Watch next to others", icon: Grid2x2, act: (navigate) => void navigate(`/watch?s=${sessionId}`) },
+  ];
+  const writes: readonly SessionAction[] = [
+    { label: "Write a prompt", icon: MessageSquare, act: "p" },
+    { label: "Interrupt turn", icon: CircleStop, act: "i" },
+    { label: "Close session", icon: X, act: "x" },
+  ];
+  return [...(scopes.includes("coding:write") ? writes : []), ...reads];
+}
+
+/** The palette gives the focus back as it closes; then the key is the page's. */
+function pressAfterClose(key: SessionKey): void {
+  setTimeout(() => pressShortcut(key), 0);
 }

@@ -1,8 +1,14 @@
 import { useSyncExternalStore } from "react";
 
+/** The styles set the root's font size for each. */
+export const textSizes = ["standard", "large", "larger"] as const;
+export type TextSize = (typeof textSizes)[number];
+
 /** Stored per browser. */
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
+  /** Of the whole page, except terminals. */
+  readonly textSize: TextSize;
   /** In pixels. */
   readonly terminalFontPx: number;
   /** Renders terminal text for screen readers, at a cost in speed. */
@@ -14,6 +20,7 @@ export const terminalFontRange = { min: 9, max: 24 } as const;
 
 const names = {
   theme: "postern.theme",
+  textSize: "postern.text-size",
   terminalFontPx: "postern.terminal-font",
   terminalScreenReader: "postern.terminal-screen-reader",
   notifications: "postern.notifications",
@@ -32,6 +39,7 @@ export function preferences(): Preferences {
 export function changePreferences(changes: Partial<Preferences>): void {
   const next = { ...current, ...changes };
   localStorage.setItem(names.theme, next.theme);
+  localStorage.setItem(names.textSize, next.textSize);
   localStorage.setItem(names.terminalFontPx, String(next.terminalFontPx));
   localStorage.setItem(names.terminalScreenReader, String(next.terminalScreenReader));
   localStorage.setItem(names.notifications, String(next.notifications));
@@ -43,6 +51,7 @@ function read(): Preferences {
   const font = Number(localStorage.getItem(names.terminalFontPx) ?? Number.NaN);
   return {
     theme: theme === "light" || theme === "dark" ? theme : "system",
+    textSize: textSizes.find((size) => size === localStorage.getItem(names.textSize)) ?? "standard",
     terminalFontPx: font >= terminalFontRange.min && font <= terminalFontRange.max ? font : 13,
     terminalScreenReader: localStorage.getItem(names.terminalScreenReader) === "true",
     notifications: localStorage.getItem(names.notifications) === "true",
@@ -53,6 +62,8 @@ function refresh(): void {
   current = read();
   if (current.theme === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = current.theme;
+  if (current.textSize === "standard") delete document.documentElement.dataset["textSize"];
+  else document.documentElement.dataset["textSize"] = current.textSize;
   for (const listener of listeners) listener();
 }
 

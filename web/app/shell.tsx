@@ -1,6 +1,16 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { CloudOff, Menu } from "lucide-react";
-import { Component, lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
+import { CloudOff, Menu, Search } from "lucide-react";
+import {
+  Component,
+  lazy,
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { Link, Outlet, useLocation, useNavigate } from "react-router";
 import { PosternClientError } from "../../src/client/index.ts";
 import type { Scope } from "../../src/wire/access.ts";
@@ -13,6 +23,7 @@ import { Mark } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { ErrorNotice, LoadingPage } from "../ui/notice.tsx";
+import { headerTitle, onPageTitle } from "../ui/page.tsx";
 import { useAttention } from "./attention.ts";
 import { placesFor } from "./places.ts";
 import { type Shortcut, useShortcuts } from "./shortcuts.ts";
@@ -69,6 +80,7 @@ export function Shell() {
   useShortcuts(shortcuts);
   useAttention(reads);
   usePush(reads ? me.data?.account.accountId : undefined);
+  const title = useSyncExternalStore(onPageTitle, headerTitle);
 
   if (me.data === undefined) {
     const unknown = me.error !== null && !(me.error instanceof PosternClientError && me.error.status === 401);
@@ -99,8 +111,14 @@ export function Shell() {
           aria-label="Postern, sessions"
           className="flex h-full items-center gap-2 font-semibold tracking-tight"
         >
-          <Mark className="size-5" /> Postern
+          <Mark className="size-5" />
+          {title === "" && "Postern"}
         </Link>
+        {/* The page's heading has the same words. */}
+        <span aria-hidden className="min-w-0 flex-1 truncate font-semibold tracking-tight">
+          {title}
+        </span>
+        <IconButton label="Find anything" icon={Search} onClick={() => setOverlay("palette")} />
       </header>
       <aside className="hidden w-60 shrink-0 border-r border-line bg-panel lg:block">
         <Sidebar onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />

@@ -41,6 +41,11 @@ export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   }, [shortcuts]);
 }
 
+/** Runs the open page's own shortcut, as its key would. */
+export function pressShortcut(key: string): void {
+  document.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+}
+
 function pressedKey(event: KeyboardEvent): string | null {
   if (event.altKey || event.isComposing || event.key.length > 1) return null;
   if (event.ctrlKey || event.metaKey) return `mod+${event.key.toLowerCase()}`;

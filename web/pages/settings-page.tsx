@@ -2,8 +2,9 @@ import { Minus, Monitor, Moon, Plus, Sun } from "lucide-react";
 import { RadioGroup } from "radix-ui";
 import { z } from "zod";
 import { useMe } from "../api/sign-in.ts";
-import { changePreferences, terminalFontRange, usePreferences } from "../app/preferences.ts";
+import { changePreferences, type TextSize, terminalFontRange, textSizes, usePreferences } from "../app/preferences.ts";
 import { IconButton } from "../ui/button.tsx";
+import { SelectFilter } from "../ui/field.tsx";
 import { Page, Section } from "../ui/page.tsx";
 import { NotificationSettings } from "./settings-notifications.tsx";
 import { BrowserSettings, PasskeySettings } from "./settings-sign-in.tsx";
@@ -56,10 +57,12 @@ const themes = [
   { theme: "dark", label: "Dark", icon: Moon },
 ] as const;
 
+const sizes: Readonly<Record<TextSize, string>> = { standard: "Standard", large: "Large", larger: "Larger" };
+
 const themeSchema = z.enum(["system", "light", "dark"]);
 
 function AppearanceSettings() {
-  const { theme, terminalFontPx } = usePreferences();
+  const { theme, terminalFontPx, textSize } = usePreferences();
   const { min, max } = terminalFontRange;
   return (
     <Section title="Appearance">
@@ -81,6 +84,22 @@ function AppearanceSettings() {
             </RadioGroup.Item>
           ))}
         </RadioGroup.Root>
+        <div className="flex flex-wrap items-center justify-between gap-3">
+          <span className="text-sm font-medium">Text size</span>
+          <SelectFilter
+            label="Text size"
+            value={textSize}
+            onChange={({ target }) =>
+              changePreferences({ textSize: textSizes.find((size) => size === target.value) ?? "standard" })
+            }
+          >
+            {textSizes.map((size) => (
+              <option key={size} value={size}>
+                {sizes[size]}
+              </option>
+            ))}
+          </SelectFilter>
+        </div>
         <div className="flex flex-wrap items-center gap-x-6 gap-y-3">
           <div role="group" aria-label="Terminal font size" className="flex items-center gap-2">
             <span className="text-sm">Terminal font size</span>

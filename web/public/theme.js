@@ -1,5 +1,7 @@
-// Before the first paint: apply the chosen theme, so that the other one does not flash.
+// Before the first paint: apply the chosen theme and text size, so that nothing flashes or jumps.
 (() => {
+  const size = localStorage.getItem("postern.text-size");
+  if (size === "large" || size === "larger") document.documentElement.dataset.textSize = size;
   const chosen = localStorage.getItem("postern.theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 })();

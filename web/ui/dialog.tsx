@@ -2,6 +2,7 @@ import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button, IconButton } from "./button.tsx";
+import { classNames } from "./class-names.ts";
 import { Form } from "./field.tsx";
 import { ErrorNotice } from "./notice.tsx";
 
@@ -14,9 +15,11 @@ export function Dialog(props: {
   readonly top?: ReactNode;
   /** Whether it has unsaved text. */
   readonly holds?: boolean;
+  /** For lists with long lines. */
+  readonly wide?: boolean;
   readonly children?: ReactNode;
 }) {
-  const { onClose, title, description, holds = false, top, children } = props;
+  const { onClose, title, description, holds = false, wide = false, top, children } = props;
   return (
     <Radix.Root open onOpenChange={(next) => !next && onClose()}>
       <Radix.Portal>
@@ -28,7 +31,10 @@ export function Dialog(props: {
             // In a terminal, Escape belongs to the program.
             if (event.target instanceof Element && event.target.closest(".xterm") !== null) event.preventDefault();
           }}
-          className="fixed inset-x-3 top-[10dvh] z-50 mx-auto flex max-h-[80dvh] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float focus:outline-none max-w-md"
+          className={classNames(
+            "fixed inset-x-3 top-[10dvh] z-50 mx-auto flex max-h-[80dvh] flex-col overflow-hidden rounded-xl border border-line bg-panel shadow-float focus:outline-none",
+            wide ? "max-w-2xl" : "max-w-md",
+          )}
         >
           <div className="pt-4 pr-14 pl-5">
             <Radix.Title className="text-base font-semibold">{title}</Radix.Title>

@@ -1,6 +1,7 @@
 import { ArrowLeft } from "lucide-react";
 import { type ReactNode, type Ref, useEffect, useSyncExternalStore } from "react";
 import { Link } from "react-router";
+import { classNames } from "./class-names.ts";
 
 /** A page's heading, actions and content. */
 export function Page(props: {
@@ -13,14 +14,27 @@ export function Page(props: {
   readonly children: ReactNode;
 }) {
   const { back, title, description, actions, narrow = false, children } = props;
-  usePageTitle(title);
+  // A page below another one keeps its heading next to the way back.
+  const inHeader = back === undefined;
+  usePageTitle(title, { inHeader });
   return (
     <div className="mx-auto w-full max-w-5xl px-4 pt-5 pb-16 sm:px-8 sm:pt-8">
       <div className={narrow ? "max-w-3xl" : undefined}>
         {back}
-        <header className="mb-5 flex flex-wrap items-end justify-between gap-3">
+        <header
+          className={classNames(
+            "flex flex-wrap items-end justify-between gap-3",
+            inHeader && description === undefined && actions === undefined ? "lg:mb-5" : "mb-5",
+          )}
+        >
           <div className="min-w-0">
-            <h1 title={title} className="line-clamp-3 text-xl font-semibold tracking-tight break-words">
+            <h1
+              title={title}
+              className={classNames(
+                "line-clamp-3 text-xl font-semibold tracking-tight break-words",
+                inHeader && "max-lg:sr-only",
+              )}
+            >
               {title}
             </h1>
             {description !== undefined && <p className="mt-0.5 max-w-2xl text-sm text-ink-faint">{description}</p>}
@@ -56,13 +70,20 @@ export function Section(props: {
 
 const titleEvent = new EventTarget();
 let currentTitle = "";
+let titleInHeader = false;
 
-/** Sets the document's title (see `app/attention.ts`). */
-export function usePageTitle(title: string): void {
+/** Sets the document's title (see `app/attention.ts`). `inHeader`: on a narrow screen the header of all pages shows it. */
+export function usePageTitle(title: string, { inHeader = false } = {}): void {
   useEffect(() => {
     currentTitle = title;
+    titleInHeader = inHeader;
     titleEvent.dispatchEvent(new Event("change"));
-  }, [title]);
+  }, [title, inHeader]);
+}
+
+/** The title for the header of all pages; empty if the page shows it. */
+export function headerTitle(): string {
+  return titleInHeader ? currentTitle : "";
 }
 
 export function pageTitle(): string {

@@ -40,7 +40,7 @@ const columnsOf: Readonly<Record<number, string>> = {
 
 function Grid({ watched, onChange }: { readonly watched: Watched; readonly onChange: (next: Watched) => void }) {
   const { cells, full } = watched;
-  usePageTitle("Watch");
+  usePageTitle("Watch", { inHeader: true });
   const grid = useRef<HTMLDivElement>(null);
   /** The cell that a session is chosen for; undefined: the next one. */
   const [choosing, setChoosing] = useState<{ readonly at?: number } | null>(null);
@@ -84,7 +84,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
   return (
     <div className="flex h-full flex-col" onKeyDown={onArrow}>
       <header className="flex h-11 shrink-0 items-center gap-3 border-b border-line px-3">
-        <h1 className="text-sm font-semibold">Watch</h1>
+        <h1 className="text-sm font-semibold max-lg:sr-only">Watch</h1>
         <nav aria-label="Cells" className="flex min-w-0 gap-1 overflow-x-auto md:hidden">
           {cells.map((sessionId, at) => (
             <button
