@@ -60,6 +60,7 @@ export const furtherTests: readonly string[] = [
   "test/web/consent.test.ts",
   "test/web/conversation.test.ts",
   "test/web/cross-site.test.ts",
+  "test/web/event-loss.test.ts",
   "test/web/memory.test.ts",
   "test/web/oauth-flow.test.ts",
   "test/web/offline.test.ts",

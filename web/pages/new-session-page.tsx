@@ -1,6 +1,5 @@
 import { useMemo, useRef, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
-import { permissionModeSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { detailOf } from "../api/api-error.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
@@ -11,16 +10,15 @@ import { OtherDraft } from "../session/draft-question.tsx";
 import { keepDraft } from "../session/drafts.ts";
 import { newSessionDraft, useSharedDraft } from "../session/shared-draft.ts";
 import { Button } from "../ui/button.tsx";
-import { Form, SelectField, TextArea, TextField, useSettled } from "../ui/field.tsx";
+import { Form, TextArea, useSettled } from "../ui/field.tsx";
 import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
-import { PathField } from "../ui/path-field.tsx";
 import { agentName } from "../ui/session-state.ts";
-import { SwitchField } from "../ui/switch-field.tsx";
+import { keepChoices, lastChoices } from "./new-session-choices.ts";
 import { type Draft, draftName, keptDraft, newDraft, sharedForm, sharedText } from "./new-session-draft.ts";
+import { NewSessionOptions, preferredAgent, WorktreeOption } from "./new-session-options.tsx";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
-const lastDirName = "postern.last-dir";
 /** Branches are read once typing has paused. */
 const settleMs = 300;
 
@@ -41,15 +39,17 @@ export function NewSessionPage() {
   const { given, idempotencyKey } = draft;
   const attachments = useAttachments(null);
 
-  const dir = given.dir ?? localStorage.getItem(lastDirName) ?? "";
+  const [last] = useState(lastChoices);
+  const dir = given.dir ?? last.dir;
   const settledDir = useSettled(dir.trim(), settleMs);
   const { data: branches } = useBranches(settledDir);
+  const agent = given.agent ?? preferredAgent(last, listed);
   const form: NewSession = {
-    agent: given.agent ?? listed?.default ?? listed?.agents[0]?.name ?? "",
+    agent,
     dir,
-    model: given.model ?? "",
-    permissionMode: given.permissionMode ?? "ask",
-    worktree: given.worktree === true && branches?.repository != null,
+    model: given.model ?? last.models[agent] ?? "",
+    permissionMode: given.permissionMode ?? (mayDrive ? last.permissionMode : "ask"),
+    worktree: (given.worktree ?? last.worktree) && branches?.repository != null,
     baseBranch: given.baseBranch ?? branches?.current ?? branches?.branches[0] ?? "",
     branch: given.branch ?? "",
     prompt: given.prompt ?? "",
@@ -94,7 +94,7 @@ export function NewSessionPage() {
       },
       {
         onSuccess(sessionId) {
-          localStorage.setItem(lastDirName, form.dir.trim());
+          keepChoices(form);
           keepDraft(localStorage, draftName, "");
           void shared.sent();
           // Replaces the form, so that Back leads to the page before it.
@@ -119,24 +119,15 @@ export function NewSessionPage() {
         {shared.other !== null && (
           <OtherDraft text={sharedForm(shared.other.text).prompt ?? ""} onChoose={shared.choose} />
         )}
-        <PathField
-          label="Folder"
-          required
-          autoFocus={dir === ""}
-          value={dir}
-          known={known}
-          onChange={(value) => change({ dir: value })}
-          error={byField.dir}
-        />
         <div className="relative" {...attachments.dropTarget}>
           {completion.list}
           <TextArea
             ref={promptBox}
             {...completion.attributes}
             label="First prompt (optional)"
-            rows={5}
+            rows={6}
             value={form.prompt}
-            autoFocus={dir !== ""}
+            autoFocus
             placeholder="What should the agent do?"
             hint={
               <>
@@ -162,83 +153,14 @@ export function NewSessionPage() {
             <p className="text-xs text-lamp">Write a prompt to send the files with it.</p>
           )}
         </div>
-        <div className="grid gap-4 sm:grid-cols-3">
-          <SelectField
-            label="Agent"
-            value={form.agent}
-            error={byField.agent}
-            onChange={(event) => change({ agent: event.target.value })}
-          >
-            {listed?.agents.length === 0 && <option value="">No agent configured</option>}
-            {listed?.agents.map(({ name, isDefault }) => (
-              <option key={name} value={name}>
-                {agentName(name)}
-                {isDefault ? " (default)" : ""}
-              </option>
-            ))}
-          </SelectField>
-          <TextField
-            label="Model (optional)"
-            placeholder="Default model"
-            value={form.model}
-            error={byField.model}
-            onChange={(event) => change({ model: event.target.value })}
-          />
-          <SelectField
-            label="Permissions"
-            value={form.permissionMode}
-            disabled={!mayDrive || form.prompt.trim() === ""}
-            error={byField.permissionMode}
-            hint={form.prompt.trim() === "" ? "Applies only with a first prompt." : undefined}
-            onChange={(event) => change({ permissionMode: permissionModeSchema.parse(event.target.value) })}
-          >
-            <option value="ask">Ask before acting</option>
-            <option value="edits">Edit files without asking</option>
-            <option value="all">Never ask (full access)</option>
-          </SelectField>
-        </div>
+        <NewSessionOptions form={form} errors={byField} onChange={change} agents={listed?.agents} known={known} />
         {form.permissionMode === "all" && form.prompt.trim() !== "" && (
           <Notice tone="lamp">
             The agent will run any command as you, without asking. It needs a folder with the scope <code>exec</code>,
             once folders are registered.
           </Notice>
         )}
-        <div className="flex flex-col gap-4 rounded-xl border border-line bg-panel p-4">
-          <SwitchField
-            label="Use a separate worktree"
-            hint={
-              branches !== undefined && branches.repository === null
-                ? "This folder is not in a Git repository."
-                : "Creates a new branch. Closing the session removes the worktree and keeps the branch and any uncommitted work."
-            }
-            disabled={branches?.repository == null}
-            checked={form.worktree}
-            onChange={(worktree) => change({ worktree })}
-          />
-          {form.worktree && (
-            <div className="grid gap-4 sm:grid-cols-2">
-              <TextField
-                label="New branch (optional)"
-                maxLength={250}
-                placeholder={form.prompt.trim() === "" ? "A random name" : "A name from the prompt"}
-                value={form.branch}
-                error={byField.branch}
-                spellCheck={false}
-                onChange={(event) => change({ branch: event.target.value })}
-              />
-              <SelectField
-                label="Based on"
-                value={form.baseBranch}
-                error={byField.baseBranch}
-                onChange={(event) => change({ baseBranch: event.target.value })}
-              >
-                {branches?.branches.map((name) => (
-                  <option key={name}>{name}</option>
-                ))}
-              </SelectField>
-            </div>
-          )}
-        </div>
+        <WorktreeOption form={form} errors={byField} onChange={change} branches={branches} />
         <ErrorNotice error={general} />
         {failedSession !== null && (
           <Link to={`/sessions/${encodeURIComponent(failedSession)}`} className="text-sm text-accent underline">

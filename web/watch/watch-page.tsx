@@ -46,10 +46,15 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
   const [choosing, setChoosing] = useState<{ readonly at?: number } | null>(null);
   const shown = new Set(cells.filter((sessionId) => sessionId !== null));
 
-  const focus = (at: number): void => {
+  const scrollTo = (at: number): HTMLElement | null => {
     const slot = grid.current?.children.item(at);
-    if (!(slot instanceof HTMLElement)) return;
+    if (!(slot instanceof HTMLElement)) return null;
     slot.scrollIntoView({ block: "nearest", inline: "center" });
+    return slot;
+  };
+  const focus = (at: number): void => {
+    const slot = scrollTo(at);
+    if (slot === null) return;
     if (full !== null && full !== at) onChange({ ...watched, full: typeof cells[at] === "string" ? at : null });
     slot.querySelector<HTMLElement>("[data-watch-cell], [data-watch-empty]")?.focus();
   };
@@ -115,7 +120,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
         <div
           ref={grid}
           className={classNames(
-            "flex h-full snap-x snap-mandatory gap-2 overflow-x-auto p-2 md:grid md:auto-rows-[minmax(15rem,1fr)] md:overflow-x-hidden md:overflow-y-auto",
+            "flex h-full snap-x snap-mandatory motion-safe:scroll-smooth gap-2 overflow-x-auto p-2 md:grid md:auto-rows-[minmax(15rem,1fr)] md:overflow-x-hidden md:overflow-y-auto",
             columnsOf[cells.length],
           )}
         >
@@ -144,6 +149,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
                   full={full === at}
                   onFull={(next) => onChange({ ...watched, full: next ? at : null })}
                   onReplace={() => setChoosing({ at })}
+                  onSwipe={(by) => scrollTo(at + by)}
                   onClose={() => onChange(withoutCell(watched, at))}
                 />
               )}

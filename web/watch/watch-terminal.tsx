@@ -28,9 +28,11 @@ export function WatchTerminal(props: {
   readonly onState: (state: ConnectionState) => void;
   /** Called on F6. */
   readonly onLeave: () => void;
+  /** Called when the user wants the next (1) or previous cell of a narrow screen. */
+  readonly onSwipe: (by: 1 | -1) => void;
   readonly onReopen: () => void;
 }) {
-  const { ref, sessionId, label, onState, onLeave, onReopen } = props;
+  const { ref, sessionId, label, onState, onLeave, onSwipe, onReopen } = props;
   const place = useRef<HTMLDivElement>(null);
   const session = useRef<TerminalSession | null>(null);
   const [state, setState] = useState<ConnectionState>({ kind: "connecting", again: false });
@@ -103,7 +105,7 @@ export function WatchTerminal(props: {
     return () => clearTimeout(timer);
   }, [refused]);
 
-  useSidewaysSwipes(place);
+  useSwipes(place, onSwipe);
 
   return (
     <>
@@ -120,32 +122,41 @@ export function WatchTerminal(props: {
 
 /** A touch that moves less than this is no swipe yet. */
 const slopPx = 8;
+const swipePx = 40;
 
-/** Leaves sideways swipes to the browser, which shows the next cell: xterm takes all touches for its scrolling. */
-function useSidewaysSwipes(place: RefObject<HTMLElement | null>): void {
+/** Swipes to the left or right. xterm takes all touches for its scrolling, so the browser sees none. */
+function useSwipes(place: RefObject<HTMLElement | null>, onSwipe: (by: 1 | -1) => void): void {
+  const swiped = useEffectEvent(onSwipe);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
     let from: Touch | undefined;
-    let direction: "unknown" | "sideways" | "other" = "unknown";
-    const onStart = (event: TouchEvent): void => {
-      from = event.touches.length === 1 ? event.touches[0] : undefined;
-      direction = from === undefined ? "other" : "unknown";
+    let to: Touch | undefined;
+    const isSideways = (): boolean =>
+      from !== undefined &&
+      to !== undefined &&
+      Math.abs(to.clientX - from.clientX) > Math.max(slopPx, 2 * Math.abs(to.clientY - from.clientY));
+    const onStart = ({ touches }: TouchEvent): void => {
+      from = touches.length === 1 ? touches[0] : undefined;
+      to = undefined;
     };
     const onMove = (event: TouchEvent): void => {
-      const [now] = event.touches;
-      if (direction === "unknown" && from !== undefined && now !== undefined) {
-        const [x, y] = [Math.abs(now.clientX - from.clientX), Math.abs(now.clientY - from.clientY)];
-        if (x < slopPx && y < slopPx) return event.stopPropagation();
-        direction = x > y ? "sideways" : "other";
-      }
-      if (direction === "sideways") event.stopPropagation();
+      to = event.touches.length === 1 ? event.touches[0] : undefined;
+      // Otherwise the terminal would scroll.
+      if (isSideways()) event.stopPropagation();
+    };
+    const onEnd = (): void => {
+      const movedPx = from === undefined || to === undefined ? 0 : to.clientX - from.clientX;
+      if (isSideways() && Math.abs(movedPx) >= swipePx) swiped(movedPx < 0 ? 1 : -1);
+      from = undefined;
     };
     element.addEventListener("touchstart", onStart, { passive: true });
     element.addEventListener("touchmove", onMove, { passive: true });
+    element.addEventListener("touchend", onEnd, { passive: true });
     return () => {
       element.removeEventListener("touchstart", onStart);
       element.removeEventListener("touchmove", onMove);
+      element.removeEventListener("touchend", onEnd);
     };
   }, [place]);
 }

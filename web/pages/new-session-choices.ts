@@ -1,0 +1,40 @@
+import { z } from "zod";
+import type { NewSession } from "./start-session.ts";
+
+const choicesName = "postern.new-session";
+/** Before there were other choices. */
+const lastDirName = "postern.last-dir";
+
+const choicesSchema = z.object({
+  dir: z.string(),
+  agent: z.string(),
+  /** The model last used with each agent. */
+  models: z.record(z.string(), z.string()),
+  permissionMode: z.enum(["ask", "edits"]),
+  worktree: z.boolean(),
+});
+
+/** What the last session was started with, per browser. */
+export type Choices = z.infer<typeof choicesSchema>;
+
+export function lastChoices(): Choices {
+  try {
+    return choicesSchema.parse(JSON.parse(localStorage.getItem(choicesName) ?? ""));
+  } catch {
+    // There are none, or those of another version.
+    const dir = localStorage.getItem(lastDirName) ?? "";
+    return { dir, agent: "", models: {}, permissionMode: "ask", worktree: false };
+  }
+}
+
+export function keepChoices({ dir, agent, model, permissionMode, worktree }: NewSession): void {
+  const choices: Choices = {
+    dir: dir.trim(),
+    agent,
+    models: { ...lastChoices().models, [agent]: model.trim() },
+    // Full access is a choice for one session.
+    permissionMode: permissionMode === "edits" ? "edits" : "ask",
+    worktree,
+  };
+  localStorage.setItem(choicesName, JSON.stringify(choices));
+}
