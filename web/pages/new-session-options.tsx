@@ -87,7 +87,7 @@ export function NewSessionOptions({
         </SelectField>
       </div>
       {recent.length > 0 && (
-        <ul aria-label="Recent folders" className="flex min-w-0 flex-wrap gap-1.5">
+        <ul aria-label="Recent projects" className="flex min-w-0 flex-wrap gap-1.5">
           {recent.map((path) => (
             <li key={path} className="min-w-0">
               <button
