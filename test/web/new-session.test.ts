@@ -36,7 +36,7 @@ test("what was filled in for a new session is there after a reload, and the way 
   await form.getByLabel("Model").fill("some-model");
   await page.reload();
   await expect
-    .poll(() => form.getByLabel("First prompt").inputValue())
+    .poll(() => form.getByLabel("First prompt").inputValue(), patience)
     .toBe("A long prompt\nthat took a while to write");
   expect(await form.getByLabel("Folder").inputValue()).toBe(world.repository);
   expect(await form.getByLabel("Model").inputValue()).toBe("some-model");
