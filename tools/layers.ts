@@ -1,7 +1,18 @@
 import type { IFlattenedRuleSet, IRegularForbiddenRuleType } from "dependency-cruiser";
 
 /** Independent capabilities. If one needs another, `src/app` passes a function. */
-const capabilities = ["folders", "accounts", "events", "oauth", "logs", "backup", "chats", "push", "sharing"] as const;
+const capabilities = [
+  "folders",
+  "accounts",
+  "events",
+  "oauth",
+  "logs",
+  "backup",
+  "chats",
+  "push",
+  "sharing",
+  "permissions",
+] as const;
 
 /** The folders behind sessions, from the bottom up; {@link facesFor} has their dependencies. */
 const sessionRooms = ["transcripts", "worktrees", "attachments", "agents", "catalog", "sessions", "terminals"] as const;

@@ -82,11 +82,12 @@ test("Claude Code: the question about a call and its end have one key", () => {
   const asked = fromClaude({ hook_event_name: "PermissionRequest", tool_name: "Bash", tool_input: input });
   const ended = { hook_event_name: "PostToolUse", tool_name: "Bash", tool_input: input, tool_use_id: "toolu_1" };
   expect(asked).toMatchObject({ kind: "permission_asked", tool: "Bash", input, subagent: null });
-  expect(fromClaude(ended)).toEqual({ ...asked, kind: "tool_ended", asks: undefined });
+  expect(fromClaude(ended)).toEqual({ ...asked, kind: "tool_ended", asks: undefined, cwd: undefined });
   expect(fromClaude({ ...ended, hook_event_name: "PostToolUseFailure", error: "Exit code 3" })).toEqual({
     ...asked,
     kind: "tool_ended",
     asks: undefined,
+    cwd: undefined,
   });
   expect(fromClaude({ ...ended, tool_input: { command: "touch y.txt" } })).not.toHaveProperty("callKey", keyOf(asked));
   expect(fromClaude({ ...ended, tool_name: "Other" })).not.toHaveProperty("callKey", keyOf(asked));

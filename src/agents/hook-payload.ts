@@ -29,12 +29,13 @@ export function parsePayload(text: string, toEvent: (payload: HookPayload) => Ho
   if (!parsed.success) return null;
   const event = toEvent(parsed.data);
   if (event === null) return null;
+  const cwd = parsed.data.cwd ?? null;
   return {
-    event,
+    event: event.kind === "permission_asked" ? { ...event, cwd } : event,
     agentSessionId: parsed.data.session_id,
     // A sub-agent's own file is not the session's (Codex, measured).
     transcriptPath: subagentOf(parsed.data) === null ? (parsed.data.transcript_path ?? null) : null,
-    cwd: parsed.data.cwd ?? null,
+    cwd,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Activity, PendingPermission, PermissionMode } from "../wire/coding.ts";
+import type { ToolAction } from "../wire/permission-rules.ts";
 import type { AgentCommands } from "./command-files.ts";
 import type { ScreenDialog } from "./screen-dialog.ts";
 
@@ -46,7 +47,12 @@ export type HookEvent =
   | { readonly kind: "tool_started"; readonly tool: string }
   | ({ readonly kind: "tool_ended" } & ToolCall)
   /** `asks`: permission for a tool, the answer to a question, or approval of a plan. */
-  | ({ readonly kind: "permission_asked"; readonly asks: PendingPermission["kind"] } & ToolCall)
+  /** `cwd`: where the call happens. */
+  | ({
+      readonly kind: "permission_asked";
+      readonly asks: PendingPermission["kind"];
+      readonly cwd?: string | null | undefined;
+    } & ToolCall)
   /** `inBackground`: sub-agents and the agent continue, but it accepts a prompt. */
   | { readonly kind: "turn_ended"; readonly inBackground?: boolean }
   /** `needs`: what has to happen before another turn can succeed, if known. */
@@ -236,6 +242,11 @@ export interface AgentTemplate {
 
   /** Pre-empts dialogs, with as few changes on disk as possible, and returns argv and environment. */
   plan(request: LaunchRequest): Promise<LaunchPlan>;
+  /**
+   * What a tool call would do, for standing rules; null if that is not certain, such as for a field that is not known. Missing for an agent
+   * whose permission requests no rule answers.
+   */
+  readonly toolAction?: (call: Pick<ToolCall, "tool" | "input">) => ToolAction | null;
   /** Parses a hook payload (JSON); null if it is invalid or has no meaning. Never throws. */
   parseHook(payload: string): HookClaim | null;
   /** Whether the screen shows the composer: ready for a paste, idle or not. */

@@ -23,6 +23,7 @@ import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 import { gatewaySocketPath } from "./environment.ts";
 import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
+import { openPermissionRules } from "./permission-rules.ts";
 import { openPush, withdrawingAnswered } from "./push.ts";
 import { gatewayRoutes } from "./routes.ts";
 import { sharingPorts } from "./sharing.ts";
@@ -130,8 +131,10 @@ async function start(
   seen.promise.catch(() => undefined);
   disposer.add(() => seen.reject(new PosternError("gateway_stopping", "The gateway did not start.")));
   let push: Push | null = null;
+  const rules = await openPermissionRules({ config, db, clock, log, accounts, oauth, folders });
   const coding = await createCoding({
     db,
+    rules,
     host,
     agents,
     clock,
@@ -206,6 +209,7 @@ async function start(
       push,
       sharing,
       mcp,
+      rules,
       tools,
       ready: { store: () => sql`select 1`.execute(db), terminalHost: () => host.list() },
     }),

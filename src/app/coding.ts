@@ -37,6 +37,8 @@ import {
   createQueueStore,
   createRead,
   createRescues,
+  createRulePreview,
+  createRuleRequests,
   createSearch,
   createSee,
   createSessionAttachments,
@@ -53,6 +55,7 @@ import {
   type Queue,
   type Rescues,
   type SessionAttachments,
+  type StandingRules,
   toAttachedFile,
 } from "../sessions/index.ts";
 import type { Erasure } from "../storage/erasure.ts";
@@ -88,6 +91,7 @@ import type {
   SpawnOutput,
 } from "../wire/coding.ts";
 import type { Completions, CompletionsQuery } from "../wire/completion.ts";
+import type { PermissionRulesPreview, PreviewPermissionRulesInput } from "../wire/permission-rules.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import type { EditSessionInput, EditSessionOutput, LabelList, Seen } from "../wire/session-notes.ts";
 import {
@@ -111,6 +115,16 @@ export interface Coding {
   closeAll(caller: Caller): Promise<CloseAllOutput>;
   interrupt(input: InterruptInput, caller: Caller, signal: AbortSignal): Promise<InterruptOutput>;
   answerPermission(input: AnswerPermissionInput, caller: Caller): Promise<AnswerPermissionOutput>;
+  /** The standing rules that an answer would add. */
+  previewRules(input: PreviewPermissionRulesInput, caller: Caller): Promise<PermissionRulesPreview>;
+  /**
+   * Where a rule for this session or folder applies.
+   * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`
+   */
+  rulePlaceOf(
+    place: { readonly sessionId?: string | undefined; readonly folder?: string | undefined },
+    caller: Caller,
+  ): Promise<{ readonly sessionId: string | null; readonly dir: string }>;
   keep(input: KeepInput, caller: Caller): Promise<KeepOutput>;
   edit(input: EditSessionInput, caller: Caller): Promise<EditSessionOutput>;
   /** The caller's account has seen the session. */
@@ -199,6 +213,7 @@ export interface CodingDeps {
   readonly forgetInChats: ForgetInChats;
   /** Revokes the links to a session, by its names. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
+  readonly rules: StandingRules;
   readonly resolveAllowedDir: ResolveAllowedDir;
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
@@ -235,8 +250,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
   const setupJobs = createAgentSetupJobs({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
+  const ruleRequestOf = createRuleRequests({ worktrees });
   const live = createLiveSessions({
     ...deps,
+    ruleRequestOf,
     hooks,
     store,
     queue,
@@ -321,7 +338,17 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     closeAll: createCloseAll(closing, close),
     interrupt: createInterrupt({ locator, turns }),
     queue: createQueue({ ...asking, turns, events, waiting: createQueueStore(db) }),
-    answerPermission: createAnswer({ locator }),
+    answerPermission: createAnswer({ ...deps, locator, ruleRequestOf }),
+    previewRules: createRulePreview({ ...deps, locator, ruleRequestOf }),
+    async rulePlaceOf(place, caller) {
+      if (place.sessionId !== undefined) {
+        const { record } = await locator.locate(place.sessionId, caller);
+        const { counted } = await worktrees.countedAs(record.dir);
+        return { sessionId: record.sessionId, dir: counted };
+      }
+      const { dir } = await folderRule.resolveAllowedDir(place.folder ?? "", { scope: "coding", caller });
+      return { sessionId: null, dir: (await worktrees.countedAs(dir)).counted };
+    },
     keep: createKeep({ locator, store }),
     edit: createEdit({ ...deps, locator, notes }),
     see: createSee({ locator, notes }),

@@ -25,6 +25,7 @@ import {
   oauthRoutes,
   openApiRoutes,
   passkeyRoutes,
+  permissionRuleRoutes,
   placeRoutes,
   pushRoutes,
   queueRoutes,
@@ -45,6 +46,7 @@ import {
 } from "../http/index.ts";
 import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
+import type { PermissionRules } from "../permissions/index.ts";
 import type { Push } from "../push/index.ts";
 import type { Sharing } from "../sharing/index.ts";
 import type { Folder } from "../wire/access.ts";
@@ -71,6 +73,7 @@ export interface RouteParts {
   readonly push: Push;
   readonly sharing: Sharing;
   readonly mcp: Mcp;
+  readonly rules: PermissionRules;
   readonly tools: readonly Tool<Principal>[];
   readonly ready: ReadyParts;
 }
@@ -122,6 +125,11 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     changesRoutes(coding.changes),
     turnRoutes(coding.findTurns),
     sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
+    permissionRuleRoutes({
+      rules: parts.rules,
+      preview: (input, principal) => coding.previewRules(input, principal),
+      placeOf: (place, principal) => coding.rulePlaceOf(place, principal),
+    }),
     logRoutes(memory),
     pushRoutes({ push, audit: accounts.audit }),
     draftRoutes({ drafts: coding.drafts }),

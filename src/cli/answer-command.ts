@@ -10,12 +10,14 @@ import {
   type ReadOutput,
   readOutputSchema,
 } from "../wire/coding.ts";
+import { rememberSchema } from "../wire/permission-rules.ts";
 import type { Turn } from "../wire/turn.ts";
 import { connect } from "./context.ts";
 import { failWhenUnfinished, followTurn, isUnderWay, maxFollowS, startHeartbeat } from "./follow-turn.ts";
-import { type CommonOptions, collect, describe, wholeNumber } from "./options.ts";
+import { type CommonOptions, collect, describe, oneOf, wholeNumber } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { endOf } from "./rules-command.ts";
 import { sessionIdHelp } from "./session-id.ts";
 import { answerText, attentionText, sessionLine } from "./turn-text.ts";
 
@@ -25,6 +27,8 @@ interface AnswerOptions extends CommonOptions {
   readonly message?: string;
   readonly answer?: readonly string[];
   readonly choice?: string;
+  readonly remember?: "session" | "folder";
+  readonly until?: string;
   /** Seconds; true: until the turn ends. */
   readonly wait?: number | true;
 }
@@ -37,6 +41,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     'postern coding answer 0b0c… --answer "Which way?=The short one"',
     "postern coding answer 0b0c… --choice 2",
     "postern coding answer last --allow --wait",
+    "postern coding answer last --allow --remember folder --until 18:00",
     "postern coding answer 0b0c… 5f1e… --allow",
   ])
     .description("allow or deny a permission request, or answer a question or dialog; without options, show it")
@@ -47,6 +52,12 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     .option("--message <text>", "with --deny: a message for the agent")
     .option("--answer <question=answer>", "answer a question; repeat for each question", collect)
     .option("--choice <number>", "choose this option of a dialog")
+    .option(
+      "--remember <for>",
+      "give later requests like it the same answer: session or folder",
+      oneOf(rememberForSchema),
+    )
+    .option("--until <time>", "with --remember: until 18:00 or 2026-12-31T18:00:00Z")
     .option(
       "--wait [seconds]",
       "print what follows, after up to this long (default: until the turn ends)",
@@ -70,6 +81,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
         permissionId: permission?.permissionId ?? permissionId ?? "",
         ...(decision !== null && { decision }),
         ...(choice !== undefined && { choice }),
+        ...rememberedIn(options, context),
         ...(options.message !== undefined && { message: options.message }),
         ...(options.answer !== undefined && { answers: answersTo(permission, options.answer) }),
       };
@@ -77,6 +89,17 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
       if (options.wait !== undefined) return printRest({ before, output, gateway }, { options, context });
       return context.stdout(options.json ? `${printableJson(output)}\n` : `${sessionLine(output)}\n`);
     });
+}
+
+const rememberForSchema = rememberSchema.shape.for;
+
+function rememberedIn(
+  { remember, until }: AnswerOptions,
+  { clock }: CliContext,
+): Pick<AnswerPermissionInput, "remember"> {
+  if (remember === undefined && until === undefined) return {};
+  if (remember === undefined) throw new PosternError("usage", "--until needs --remember.");
+  return { remember: { for: remember, ...(until !== undefined && { until: endOf(until, clock.now()) }) } };
 }
 
 async function readLast(gateway: PosternClient, sessionId: string): Promise<ReadOutput> {

@@ -14,6 +14,7 @@ import { addMemoryCommands } from "./memory-command.ts";
 import { type CommonOptions, describe, errorText, exitCodeOf, exitCodes, exitCodeWords } from "./options.ts";
 import { plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { addRulesCommands } from "./rules-command.ts";
 import { addDoctorCommand, addServeCommand, addServiceCommands } from "./serve-command.ts";
 import { addRescueCommands, addSessionCommands } from "./session-command.ts";
 import { resolveSessionIds } from "./session-id.ts";
@@ -82,6 +83,7 @@ export async function runCli(
   addRescueCommands(program, context);
   addMemoryCommands(program, context);
   addSessionCommands(program, context);
+  addRulesCommands(program, context);
   program.commandsGroup("Commands for access:");
   addFolderCommands(program, context);
   addLoginLinkCommands(program, context);

@@ -18,6 +18,7 @@ export { type LogRoutesDeps, logRoutes } from "./log-routes.ts";
 export { mcpRoutes } from "./mcp-routes.ts";
 export { appRoutes, clientRoutes, oauthRoutes } from "./oauth-routes.ts";
 export { passkeyRoutes } from "./passkey-routes.ts";
+export { permissionRuleRoutes } from "./permission-rule-routes.ts";
 export { toProblem } from "./problem-response.ts";
 export { pushRoutes } from "./push-routes.ts";
 export { queueRoutes } from "./queue-routes.ts";

@@ -3,7 +3,10 @@ import { isoTime } from "../core/clock.ts";
 import type { Activity, PendingPermission } from "../wire/coding.ts";
 
 /** A permission that waits for an answer, with what identifies its tool call. */
-export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {}
+export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {
+  /** Where the call happens, as the agent reports it. */
+  readonly cwd?: string | null | undefined;
+}
 
 /** A screen without a composer that stands still: the agent's own dialog or message, which waits for a person. */
 export interface StandingScreen {
@@ -174,10 +177,10 @@ function transition(
 }
 
 function openPermission(
-  { asks, tool, input, callKey, subagent }: Extract<HookEvent, { kind: "permission_asked" }>,
+  { asks, tool, input, callKey, subagent, cwd }: Extract<HookEvent, { kind: "permission_asked" }>,
   { at, permissionId }: { readonly at: number; readonly permissionId: string },
 ): OpenPermission {
-  return { permissionId, kind: asks, tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent };
+  return { permissionId, kind: asks, tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent, cwd };
 }
 
 /** An open question comes before everything else. */

@@ -1,9 +1,18 @@
 import { z } from "zod";
 import type { Caller } from "../wire/caller.ts";
 import type { AnswerPermissionInput, AnswerPermissionOutput, PendingPermission } from "../wire/coding.ts";
+import type { PermissionRulesPreview, PreviewPermissionRulesInput, RuledRequest } from "../wire/permission-rules.ts";
 import { dialogAsked } from "./dialog-desk.ts";
 import { sessionError } from "./errors.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
+import type { StandingRules } from "./ports.ts";
+import type { RuleRequestOf } from "./rule-requests.ts";
+
+export interface AnswerDeps {
+  readonly locator: SessionLocator;
+  readonly rules?: StandingRules;
+  readonly ruleRequestOf?: RuleRequestOf;
+}
 
 /**
  * `coding_answer_permission`: answers what an agent asks, through the agent's hook that waits for the decision. Not in the seed.
@@ -11,19 +20,71 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
  * The decision travels over the hook's own connection and no other way; where none waits any longer the agent's dialog has to be
  * answered in its terminal.
  */
-export function createAnswer({
-  locator,
-}: {
-  readonly locator: SessionLocator;
-}): (input: AnswerPermissionInput, caller: Caller) => Promise<AnswerPermissionOutput> {
+export function createAnswer(
+  deps: AnswerDeps,
+): (input: AnswerPermissionInput, caller: Caller) => Promise<AnswerPermissionOutput> {
+  const { locator } = deps;
   return async (input, caller) => {
     const session = await locator.locate(input.sessionId, caller);
     const permission = findOpen(session, input);
+    const forget = await remember(deps, session, { permission, input, caller });
     const taken = await (permission.kind === "dialog"
       ? answerDialog(session, permission, input)
-      : answerPermission(session, permission, input));
-    if (!taken) throw notTaken(await locator.locate(input.sessionId, caller), input);
+      : answerPermission(session, permission, input)
+    ).catch(async (error: unknown) => {
+      await forget();
+      throw error;
+    });
+    if (!taken) {
+      await forget();
+      throw notTaken(await locator.locate(input.sessionId, caller), input);
+    }
     return locator.summaryOf(await locator.locate(input.sessionId, caller));
+  };
+}
+
+/** Adds the rules before the answer, so that they count for what the agent asks next. @returns removes them again */
+async function remember(
+  deps: AnswerDeps,
+  session: LocatedSession,
+  asked: { readonly permission: PendingPermission; readonly input: AnswerPermissionInput; readonly caller: Caller },
+): Promise<() => Promise<void>> {
+  const { permission, input, caller } = asked;
+  const { decision: effect, remember: wanted } = input;
+  if (wanted === undefined) return async () => undefined;
+  const request = await ruleRequest(deps, session, permission);
+  if (request === null || effect === undefined || deps.rules === undefined) {
+    throw sessionError("invalid_request", `${notRememberable} Answer it without "remember".`);
+  }
+  return deps.rules.remember(request, { effect, remember: wanted }, caller);
+}
+
+const notRememberable =
+  "This request cannot be remembered: standing rules answer only shell commands and single files.";
+
+/** An open permission as rules see it; null if they cannot answer it. */
+async function ruleRequest(
+  { ruleRequestOf }: AnswerDeps,
+  { live, template, record }: LocatedSession,
+  { permissionId }: PendingPermission,
+): Promise<RuledRequest | null> {
+  const open = live?.state.permissions.find((permission) => permission.permissionId === permissionId);
+  if (open === undefined || ruleRequestOf === undefined) return null;
+  return ruleRequestOf({ ...open, asks: open.kind }, { template, record: live?.record ?? record });
+}
+
+/** The rules that an answer would add, in words. Nothing is stored. */
+export function createRulePreview(
+  deps: AnswerDeps,
+): (input: PreviewPermissionRulesInput, caller: Caller) => Promise<PermissionRulesPreview> {
+  return async ({ sessionId, permissionId, effect = "allow", remember: wanted }, caller) => {
+    const session = await deps.locator.locate(sessionId, caller);
+    const permission = findOpen(session, { sessionId, permissionId });
+    const request = await ruleRequest(deps, session, permission);
+    if (request === null || deps.rules === undefined) {
+      return { rules: [], undriven: false, covers: false, refusal: notRememberable };
+    }
+    return deps.rules.preview(request, { effect, remember: wanted });
   };
 }
 

@@ -188,9 +188,11 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   for (;;) {
     const { sessionId } = live.record;
     try {
-      const { promptId, text, idempotency, claimFiles } = prompt;
-      const entry = { promptId, sessionId, prompt: text, idempotency, claimFiles };
+      const { promptId, text, idempotency, claimFiles, undriven } = prompt;
+      const entry = { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };
       await queue.add({ ...entry, state: "queued", started: "reconnect" });
+      // It may have moved on to another session meanwhile.
+      if (undriven) await queue.markUndriven(live.record.sessionId);
       return;
     } catch (error) {
       if (live.record.sessionId === sessionId) throw error;

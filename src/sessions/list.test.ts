@@ -193,6 +193,7 @@ describeOnBothStores("the list of sessions", (openStore) => {
         state: "queued",
         started: "reconnect",
         idempotency: null,
+        undriven: false,
       });
     }
     expect((await list()).sessions).toMatchObject([{ sessionId: "busy", queuedPrompts: 2 }]);

@@ -39,6 +39,7 @@ export async function newPrompt(
   return {
     promptId: newUuid(),
     text,
+    undriven: !mayDrive,
     files: [],
     claimFiles: undefined,
     checkIn,

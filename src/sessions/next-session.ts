@@ -106,7 +106,7 @@ function withPrompts({ state, effects }: Step, message: PromptMessage, { now, te
 
 function reported(
   state: SessionState,
-  { event, line }: Extract<SessionMessage, { kind: "reported" }>,
+  { event, line, ruled }: Extract<SessionMessage, { kind: "reported" }>,
   context: Context,
 ): Step {
   const { hooks } = state;
@@ -114,7 +114,9 @@ function reported(
     event.kind === "prompt_submitted"
       ? [...hooks.taken, { text: event.prompt, at: line.at }].slice(-maxRemembered)
       : hooks.taken;
-  return observe(only({ ...state, hooks: { lastAt: line.at, any: true, taken } }), event, { ...context, line });
+  const step = observe(only({ ...state, hooks: { lastAt: line.at, any: true, taken } }), event, { ...context, line });
+  if (ruled === undefined) return step;
+  return observe(step, { kind: "permission_answered", permissionId: line.permissionId, decision: ruled }, context);
 }
 
 interface Observing extends Context {

@@ -111,6 +111,21 @@ export class PendingPermissions {
     return deciding;
   }
 
+  /** Waits for the hook of a permission that is not shown yet. @returns whether it is there */
+  async awaitHook(permissionId: string): Promise<boolean> {
+    const { hooks, changes } = this.#deps;
+    hooks.expect(permissionId, () => changes.notify());
+    await changes.until(() => hooks.isWaiting(permissionId), { timeoutMs: dueMs });
+    return hooks.isWaiting(permissionId);
+  }
+
+  /** Answers a permission that is not shown. @returns whether the agent's hook passed it on; if not, the permission is to be shown */
+  async decideUnshown(permissionId: string, decision: HookDecision): Promise<boolean> {
+    const taken = await this.#deps.hooks.decide(permissionId, decision);
+    if (taken) this.#deps.hooks.forget(permissionId);
+    return taken;
+  }
+
   async #send(permissionId: string, decision: HookDecision): Promise<boolean> {
     const { hooks, changes } = this.#deps;
     const there = (): boolean => hooks.isWaiting(permissionId) || !this.#isDue(permissionId);

@@ -1,4 +1,12 @@
+import type { Caller } from "../wire/caller.ts";
 import type { NewSessionEvent } from "../wire/events.ts";
+import type {
+  PermissionRulesPreview,
+  RememberPermission,
+  RuledRequest,
+  RuleEffect,
+  RuleVerdict,
+} from "../wire/permission-rules.ts";
 
 /** Removes a session's pending messages from chats, by all its names. @returns how many there were */
 export type ForgetInChats = (names: readonly string[]) => Promise<number>;
@@ -17,4 +25,26 @@ export interface EventPublisher {
   flush(): Promise<void>;
   memoOf(sessionId: string): Promise<string | null>;
   memos(): Promise<ReadonlyMap<string, string>>;
+}
+
+/** Standing rules: answers to permission requests that count more than once. */
+export interface StandingRules {
+  /** The answer of the rules as they are now; null if they have none. */
+  verdictOn(request: RuledRequest): Promise<RuleVerdict | null>;
+  /** Counts and audits an answer that the agent took. Never throws. */
+  noteUse(verdict: RuleVerdict, request: RuledRequest): Promise<void>;
+  /** The rules that an answer would add. @throws PosternError `invalid_request` */
+  preview(request: RuledRequest, remembered: RememberedAnswer): Promise<PermissionRulesPreview>;
+  /**
+   * Adds the rules of an answer.
+   * @returns removes them again, if the agent did not take the answer
+   * @throws PosternError `invalid_request` | `rule_too_broad`
+   */
+  remember(request: RuledRequest, remembered: RememberedAnswer, caller: Caller): Promise<() => Promise<void>>;
+}
+
+/** An answer that counts for later requests too. */
+export interface RememberedAnswer {
+  readonly effect: RuleEffect;
+  readonly remember: RememberPermission;
 }

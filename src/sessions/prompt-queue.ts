@@ -47,6 +47,8 @@ export interface QueueEntry {
   readonly idempotency: IdempotencyClaim | null;
   /** Takes the prompt's attachments for its session, in the same transaction. Missing for none. */
   readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
+  /** Whether it comes from a caller without `coding:drive`: from then on, only rules that say so answer in its session. */
+  readonly undriven: boolean;
 }
 
 /** What a queue needs of attachments. */
@@ -61,6 +63,8 @@ export interface PromptFiles {
 export interface PromptQueue {
   /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction or as part of one. */
   add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
+  /** Notes that a session gets a prompt from a caller without `coding:drive`. */
+  markUndriven(sessionId: string): Promise<void>;
   /** Not yet ended prompts, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
   /** How many prompts wait in each of these sessions; none where nothing waits. */
@@ -104,9 +108,10 @@ const cameBefore = {
 export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: PromptFiles): PromptQueue {
   async function put(
     on: Kysely<Tables>,
-    { promptId, sessionId, prompt, state, started, idempotency, claimFiles }: QueueEntry,
+    { promptId, sessionId, prompt, state, started, idempotency, claimFiles, undriven }: QueueEntry,
   ): Promise<void> {
     const now = clock.now();
+    if (undriven) await markUndriven(on, sessionId);
     await on
       .insertInto("queued_prompts")
       .values((eb) => ({
@@ -148,6 +153,14 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
       .execute();
   }
 
+  async function markUndriven(on: Kysely<Tables>, sessionId: string): Promise<void> {
+    await on
+      .insertInto("undriven_sessions")
+      .values({ session_id: sessionId })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+
   let added = 0;
   return {
     async add(entry, transaction) {
@@ -156,6 +169,8 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
       if (transaction === undefined) await db.transaction().execute((trx) => put(trx, entry));
       else await put(transaction, entry);
     },
+
+    markUndriven: (sessionId) => markUndriven(db, sessionId),
 
     async waitingIn(sessionIds) {
       if (sessionIds.length === 0) return new Map();

@@ -15,7 +15,7 @@ describeOnBothStores("what waits in a session", (openStore) => {
     await sessions.insert(sessionRecord({ sessionId: "s" }));
     for (const text of texts) {
       const named = { promptId: `id-${text}`, sessionId: "s", prompt: text, started: "reconnect" } as const;
-      await queue.add({ ...named, state: "queued", idempotency: null });
+      await queue.add({ ...named, state: "queued", idempotency: null, undriven: false });
     }
     // A second connection, as of a request at the same time.
     const other = createQueueStore((await store.openAgain()).db);

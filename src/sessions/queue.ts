@@ -25,7 +25,7 @@ import { untilTaken } from "./wait.ts";
 export interface QueueDeps extends Pick<FolderRule, "resolveAllowedDir"> {
   readonly locator: SessionLocator;
   readonly starter: Starter;
-  readonly queue: Pick<PromptQueue, "stateOf">;
+  readonly queue: Pick<PromptQueue, "stateOf" | "markUndriven">;
   readonly waiting: QueueStore;
   readonly turns: TurnStopper;
   readonly events: Pick<SessionEvents, "queueChanged">;
@@ -72,7 +72,10 @@ export function createQueue(deps: QueueDeps): Queue {
     const { template, record, live } = session;
     const written = { text, allowCommands: false, idempotency: null };
     const prompt = await newPrompt(written, caller, { template, dir: record.dir, stateDir: deps.home });
+    if (prompt.undriven) await deps.queue.markUndriven((live ?? session).record.sessionId);
     await waiting.edit(promptId, prompt.text);
+    // It may have moved on to another session meanwhile.
+    if (prompt.undriven) await deps.queue.markUndriven((live ?? session).record.sessionId);
     const before = live?.outbox.waitingPrompt(promptId);
     const { onDraft, files = [] } = before ?? {};
     const edited = { promptId, prompt: prompt.text, files, state: "queued", sentAt: null, onDraft } as const;

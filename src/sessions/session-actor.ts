@@ -13,6 +13,7 @@ import { PendingPermissions } from "./pending-permissions.ts";
 import { RecordKeeper } from "./record-keeper.ts";
 import { endGently, lookAtRest } from "./rest-look.ts";
 import { idleEndsAt } from "./retirement.ts";
+import { createRuleAnswers } from "./rule-answers.ts";
 import { endIfHung } from "./screen-look.ts";
 import { askedAmong } from "./screen-view.ts";
 import { type LiveSessionDeps, type SensorsInput, SessionSensors } from "./session-sensors.ts";
@@ -84,11 +85,17 @@ export class SessionActor {
       limitMs: deps.permissionAnswerMs,
     });
     this.#dialogs = new DialogDesk({ ...deps, ...input });
+    const ruled = createRuleAnswers(deps, {
+      ...input,
+      record: () => this.keeper.record,
+      pending: this.pendingPermissions,
+    });
     this.sensors = new SessionSensors(deps, input, {
       keeper: this.keeper,
       state: () => this.#state,
       post: (message) => this.#post(message),
       onRead: (summary) => void this.#move({ kind: "transcript_read", summary }), // nothing follows from it
+      ruled,
       waitingHooks: () => this.#permissionIds().filter((id) => this.pendingPermissions.isAnswerable(id)),
       confirm: () => this.outbox.confirm(),
       tick: () => this.outbox.tick(),

@@ -7,8 +7,10 @@ import type { TranscriptSummary, Transcripts } from "../transcripts/index.ts";
 import { HookReports, type ReportedLine } from "./hook-reports.ts";
 import { isProvisional } from "./identity.ts";
 import type { PermissionHooks } from "./permission-hooks.ts";
+import type { StandingRules } from "./ports.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { type RecordKeeper, SessionSwitchDetector } from "./record-keeper.ts";
+import type { AskedPermission, RuleRequestOf } from "./rule-requests.ts";
 import { isComputing, lookAtScreen } from "./screen-look.ts";
 import { asksProcess } from "./screen-view.ts";
 import type { SessionEvents } from "./session-events.ts";
@@ -39,6 +41,9 @@ export interface LiveSessionDeps {
   readonly permissionAnswerMs: number;
   /** How long an agent can be idle before it is ended; null keeps all agents running. */
   readonly idleTimeoutMs: number | null;
+  /** Standing rules, which answer permission requests before they are shown. Missing: there are none. */
+  readonly rules?: StandingRules;
+  readonly ruleRequestOf?: RuleRequestOf;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -68,6 +73,8 @@ export interface SensedSession {
   readonly post: (message: SessionMessage) => Promise<void>;
   /** Called with what was read of the transcript: null where there is no file yet. */
   readonly onRead: (summary: TranscriptSummary | null) => void;
+  /** How a standing rule answered this permission request; undefined if none did. */
+  readonly ruled: (asked: AskedPermission) => Promise<"allow" | "deny" | undefined>;
   /** The permissions whose hooks wait for a decision. */
   readonly waitingHooks: () => readonly string[];
   /** Looks for prompts in what was read. */
@@ -87,6 +94,8 @@ export class SessionSensors {
   readonly #reports: HookReports;
   readonly #moves: SessionSwitchDetector;
   #unwatchState = (): void => undefined;
+  /** Whether the inbox was read to where it ended when this gateway began. */
+  #caughtUp = false;
 
   constructor(deps: LiveSessionDeps, input: SensorsInput, actor: SensedSession) {
     this.#deps = deps;
@@ -127,6 +136,7 @@ export class SessionSensors {
       await this.#actor.post({ kind: "prompt", message: { kind: "found", prompts: open, sentBy: "argv" } });
     }
     await this.#reports.open();
+    this.#caughtUp = true;
     if (origin === "found") {
       await this.transcript.refresh();
       await this.#actor.post({ kind: "caught_up", open: await Promise.all(open.map((prompt) => this.#found(prompt))) });
@@ -148,7 +158,10 @@ export class SessionSensors {
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
     if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
-    await this.#actor.post({ kind: "reported", event, line });
+    // What was asked before this gateway started is answered as it was shown.
+    const isNew = event.kind === "permission_asked" && (this.#caughtUp || this.#input.origin === "launched");
+    const ruled = isNew ? await this.#actor.ruled({ ...event, permissionId: line.permissionId }) : undefined;
+    await this.#actor.post({ kind: "reported", event, line, ...(ruled && { ruled }) });
   }
 
   async #bindTranscript(path: string): Promise<void> {

@@ -77,7 +77,13 @@ export function newSessionState(record: SessionRecord, origin: "launched" | "fou
 /** What happened to a session. */
 export type SessionMessage =
   /** A hook's line that counts for this session. */
-  | { readonly kind: "reported"; readonly event: HookEvent; readonly line: ReportedLine }
+  | {
+      readonly kind: "reported";
+      readonly event: HookEvent;
+      readonly line: ReportedLine;
+      /** How a standing rule has already answered this permission request. */
+      readonly ruled?: "allow" | "deny";
+    }
   /** A hook passed a decision of ours on, or the dialog on the screen took it. */
   | { readonly kind: "answered"; readonly permissionId: string; readonly decision: "allow" | "deny" }
   /** The session has another transcript from now on. */

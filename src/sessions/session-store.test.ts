@@ -46,6 +46,7 @@ describeOnBothStores("session records", (openStore) => {
       state: "sent",
       started: "new",
       idempotency,
+      undriven: false,
     });
     await store.rekey("provisional", "real");
     const rekeyed = { ...record, sessionId: "real", aliases: ["provisional"] };
@@ -123,6 +124,7 @@ describeOnBothStores("the prompt queue", (openStore) => {
         state,
         started: "reconnect",
         idempotency: null,
+        undriven: false,
       });
     return { db, queue, add, pass: (ms: number) => (now += ms) };
   }
@@ -183,6 +185,7 @@ describeOnBothStores("the prompt queue", (openStore) => {
       state: "queued",
       started: "new",
       idempotency,
+      undriven: false,
     });
     expect(await queue.remembered("owner", "k")).toEqual({
       requestHash: "h",

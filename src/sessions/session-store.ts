@@ -192,6 +192,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           await trx.updateTable(table).set({ session_id: newSessionId }).where("session_id", "=", sessionId).execute();
         }
         await moveNotes(trx, sessionId, newSessionId);
+        await copyUndriven(trx, sessionId, newSessionId);
         await trx.insertInto("session_aliases").values({ alias: sessionId, session_id: newSessionId }).execute();
         await trx.deleteFrom("sessions").where("session_id", "=", sessionId).execute();
       });
@@ -212,6 +213,7 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
           .where("session_id", "=", sessionId)
           .execute();
         await moveWorktree(trx, sessionId, nextId);
+        await copyUndriven(trx, sessionId, nextId);
         if (successor.terminalId !== null) {
           await endRecording(trx, { terminalId: successor.terminalId, at: updatedAt });
           await beginRecording(trx, shownBy(successor, successor.terminalId));
@@ -261,6 +263,21 @@ export function createSessionStore(db: Kysely<Tables>, options: { readonly nodeI
 
 function shownBy({ sessionId, updatedAt }: Pick<SessionRecord, "sessionId" | "updatedAt">, terminalId: string) {
   return { sessionId, terminalId, at: updatedAt };
+}
+
+/** The process keeps what callers without `coding:drive` told it: a mark is never lost. */
+async function copyUndriven(on: Kysely<Tables>, from: string, to: string): Promise<void> {
+  await on
+    .insertInto("undriven_sessions")
+    .columns(["session_id"])
+    .expression((eb) =>
+      eb
+        .selectFrom("undriven_sessions")
+        .select((column) => column.val(to).$castTo<string>().as("session_id"))
+        .where("session_id", "=", from),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }
 
 /** The worktree moves with the process that works in it; a resumed session keeps its own. */

@@ -20,6 +20,8 @@ export interface NewPrompt {
   /** Takes them for the session, in the transaction that stores the prompt. */
   readonly claimFiles: QueueEntry["claimFiles"];
   readonly idempotency: IdempotencyClaim | null;
+  /** Whether it comes from a caller without `coding:drive`. */
+  readonly undriven: boolean;
   /**
    * Checks that the agent may receive it in this directory; a worktree has no files until it exists.
    * @throws PosternError `prompt_not_text`
@@ -190,8 +192,8 @@ export function createStarter(deps: StarterDeps): Starter {
   };
 }
 
-function entryOf(sessionId: string, { promptId, text, idempotency, claimFiles }: NewPrompt) {
-  return { promptId, sessionId, prompt: text, idempotency, claimFiles };
+function entryOf(sessionId: string, { promptId, text, idempotency, claimFiles, undriven }: NewPrompt) {
+  return { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };
 }
 
 /** @throws PosternError `session_not_found` | `session_busy` */

@@ -17,6 +17,7 @@ import { worktreeNamesMigration } from "./migrations/0012-worktree-names.ts";
 import { idleAgentsMigration } from "./migrations/0013-idle-agents.ts";
 import { attachmentsMigration } from "./migrations/0014-attachments.ts";
 import { pushMigration } from "./migrations/0015-push.ts";
+import { permissionRulesMigration } from "./migrations/0016-permission-rules.ts";
 import { sessionNotesMigration } from "./migrations/0017-session-notes.ts";
 import { draftsMigration } from "./migrations/0018-drafts.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
@@ -39,6 +40,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0013-idle-agents": idleAgentsMigration,
   "0014-attachments": attachmentsMigration,
   "0015-push": pushMigration,
+  "0016-permission-rules": permissionRulesMigration,
   "0017-session-notes": sessionNotesMigration,
   "0018-drafts": draftsMigration,
   "0020-shares": sharesMigration,

@@ -159,6 +159,30 @@ export interface Tables {
     /** Milliseconds. */
     ended_after_idle_ms: number | null;
   };
+  /** Standing rules that answer permission requests. */
+  permission_rules: {
+    rule_id: string;
+    account_id: string;
+    creator_kind: "socket" | "token" | "browser" | "app" | "jwt" | "open";
+    /** Id of the creator's token or app. */
+    creator_credential: string | null;
+    effect: "allow" | "deny";
+    agent: string | null;
+    /** Null for a rule of a folder. */
+    session_id: string | null;
+    /** Real path of the folder, or of the session's directory. */
+    dir: string;
+    tool: "command" | "edit" | "read";
+    pattern: string;
+    /** Whether it also answers in sessions of `undriven_sessions`. */
+    undriven: number;
+    created_at: number;
+    expires_at: number | null;
+    uses: number;
+    last_used_at: number | null;
+  };
+  /** Sessions that got a prompt from a caller without the scope `coding:drive`, by any of their ids. */
+  undriven_sessions: { session_id: string };
   /** A session's part of a terminal's recording. `ended_at` null: up to the end. */
   recordings: {
     recording_id: string;

@@ -20,7 +20,8 @@ export const tableNames: readonly string[] = (
   "queued_prompts idempotency_keys session_events session_event_memos event_marks webhooks webhook_deliveries " +
   "log_entries log_turns episodes log_chunks log_words log_postings entities statements facts log_marks " +
   "log_suppressions log_tombstones log_deletions log_deletion_entries chats chat_sessions chat_marks " +
-  "chat_updates chat_messages push_keys push_preferences push_kinds push_subscriptions push_deliveries push_actions"
+  "chat_updates chat_messages push_keys push_preferences push_kinds push_subscriptions push_deliveries push_actions " +
+  "permission_rules undriven_sessions"
 ).split(" ");
 
 const migratorTables = ["kysely_migration", "kysely_migration_lock"];

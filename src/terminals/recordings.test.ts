@@ -237,7 +237,7 @@ test("forgetting removes recordings, inbox and memo, but not of a live terminal 
   await mkdir(launchDirOf(home, launchId), { recursive: true });
   await store.update("first", { launchId, lastScreen: "secret", title: "secret", transcriptPath: "/code/t.jsonl" });
   const waiting = { promptId: "p", sessionId: "first", prompt: "secret", state: "queued", started: "new" } as const;
-  await createPromptQueue(db, systemClock).add({ ...waiting, idempotency: null });
+  await createPromptQueue(db, systemClock).add({ ...waiting, idempotency: null, undriven: false });
   const one = await launch(`console.log("one")`);
   const two = await launch(`console.log("two")`, (id) =>
     store.succeed(

@@ -86,6 +86,7 @@ export const auditKinds = {
   memory: ["log_deleted", "session_logs_deleted"],
   notification: ["notifications_on", "notifications_off", "notification_answered"],
   share: ["share_created", "share_revoked", "share_opened"],
+  permission: ["permission_rule_added", "permission_rule_removed", "permission_rule_used"],
 } as const;
 
 /** Actions recorded in the audit log. */
@@ -101,6 +102,7 @@ export const auditKindSchema = z.enum([
   "memory",
   "notification",
   "share",
+  "permission",
 ]);
 
 /** An entry of the audit log. */

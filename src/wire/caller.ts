@@ -6,6 +6,10 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** Folders (real paths) that the caller's token is limited to; null means no limit. */
   readonly folders: readonly string[] | null;
+  /** The kind of its credential, and the token or app, for what belongs to that one. */
+  readonly kind?: "socket" | "token" | "browser" | "app" | "jwt" | "open";
+  readonly tokenId?: string | null;
+  readonly app?: { readonly appId: string } | null;
   /** Records each folder that the request uses: its connections close when access to one of them is revoked. */
   readonly allowed?: { note(folder: { readonly dir: string; readonly scope: FolderScope }): void };
 }

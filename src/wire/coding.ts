@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { attachmentIdSchema, maxPromptAttachments } from "./attachments.ts";
+import { rememberSchema } from "./permission-rules.ts";
 import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
@@ -281,6 +282,9 @@ export const answerPermissionInputSchema = z
     choice: textSchema(200).optional().describe("For dialogs: the `choiceId` to select."),
     message: z.string().min(1).max(10_000).optional().describe("Sent to the agent with a denial."),
     answers: z.record(z.string(), z.string()).optional().describe("For questions: answers keyed by question text."),
+    remember: rememberSchema
+      .optional()
+      .describe("Adds standing rules, so that later requests like this one get the same answer."),
   })
   .meta({ id: "AnswerPermissionInput" });
 

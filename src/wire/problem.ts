@@ -25,6 +25,7 @@ export const problemCodes = [
   "permission_gone",
   "push_action_gone",
   "prompt_not_found",
+  "rule_not_found",
   "rescue_not_found",
   "recording_not_found",
   "share_not_found",
@@ -52,6 +53,7 @@ export const problemCodes = [
   "agent_not_configured",
   "webhook_url_refused",
   "push_endpoint_refused",
+  "rule_too_broad",
   "agent_binary_missing",
   "agent_version_unsupported",
   "model_not_supported",
@@ -164,6 +166,7 @@ export const problemHelp = {
     remedy: "Open the session and answer there.",
   },
   prompt_not_found: listIt("queued prompt", "`GET /api/coding/sessions/{sessionId}/prompts`"),
+  rule_not_found: listIt("standing rule", "`GET /api/permission-rules`, or `postern rules list`"),
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
@@ -256,6 +259,10 @@ export const problemHelp = {
   push_endpoint_refused: {
     meaning: "The browser's push service cannot be reached: its URL is not https, or not on the public internet.",
     remedy: "Use a browser with a public push service, or allow the host with the setting `allowPrivateAddresses`.",
+  },
+  rule_too_broad: {
+    meaning: "The pattern of the standing rule would allow almost anything, such as every command or an interpreter.",
+    remedy: "Choose a narrower pattern, or repeat the exact pattern in `confirm`.",
   },
   base_branch_not_found: {
     meaning: "The base branch, tag or commit does not exist in the repository.",

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { z } from "zod";
 import { createHolderMemory } from "../../src/agents/agent-processes.ts";
 import { claudeActivity, claudeSessions, liveClaudeState } from "../../src/agents/claude-code/claude-state.ts";
 import { findInProjectFolders, uuidFile } from "../../src/agents/find-transcript.ts";
@@ -32,6 +33,12 @@ export const scriptedAgent: AgentTemplate = {
   exitKeys: ["/exit", "\r"],
   loginArgs: [],
   plan,
+  toolAction({ tool, input }) {
+    const call = z.looseObject({ command: z.string().optional(), file_path: z.string().optional() }).safeParse(input);
+    const { command, file_path: path } = call.data ?? {};
+    if (tool === "Bash" && command !== undefined) return { tool: "command", line: command };
+    return tool === "Write" && path !== undefined ? { tool: "edit", paths: [path] } : null;
+  },
   parseHook: (payload) =>
     parsePayload(payload, (fields) => {
       const event = fields.hook_event_name;

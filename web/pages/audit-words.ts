@@ -25,6 +25,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   memory: "Memory",
   notification: "Notifications",
   share: "Shared links",
+  permission: "Standing rules",
 };
 
 /** What was done, around the name; and the actor when no account is known. */
@@ -64,6 +65,9 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   share_created: ["shared a session with a link"],
   share_revoked: ["revoked a shared link"],
   share_opened: ["opened a shared link", "", "Someone with the link"],
+  permission_rule_added: ["added the standing rule"],
+  permission_rule_removed: ["removed the standing rule"],
+  permission_rule_used: ["answered by the standing rule"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);

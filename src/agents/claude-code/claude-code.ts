@@ -8,6 +8,7 @@ import { findInProjectFolders, uuidFile } from "../find-transcript.ts";
 import { type HookPayload, parsePayload, sharedEvent, textField, toolCall } from "../hook-payload.ts";
 import { clearRows, type DialogForm, readDialog, typedText } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, HookEvent, LaunchPlan, LaunchRequest } from "../template.ts";
+import { claudeAction } from "./claude-actions.ts";
 import { claudeCommands } from "./claude-commands.ts";
 import { configDir, configPath, quiet, readClaudeConfig, undecidedMcpServers, unlessSet } from "./claude-config.ts";
 import { claudeNeeds } from "./claude-lines.ts";
@@ -92,6 +93,7 @@ export const claudeCode: AgentTemplate = {
   exitKeys: ["\x04", "\x04"],
   loginArgs: ["auth", "login"],
   plan,
+  toolAction: claudeAction,
   parseHook: (payload) => parsePayload(payload, toEvent),
   composerPainted: (lines) => composerRows(lines) !== null,
   composer: {

@@ -11,6 +11,7 @@ import { findInDayFolders, uuidFile } from "../find-transcript.ts";
 import { parsePayload, sharedEvent } from "../hook-payload.ts";
 import { clearRows, type DialogForm, readDialog, typedText } from "../screen-dialog.ts";
 import type { AgentTemplate, Environment, LaunchPlan, LaunchRequest, LoginState } from "../template.ts";
+import { codexToolAction } from "./codex-actions.ts";
 import {
   type CodexHook,
   codexKeyVariables,
@@ -80,6 +81,7 @@ export const codex: AgentTemplate = {
   loginArgs: ["login"],
   codeLoginArgs: ["login", "--device-auth"],
   plan,
+  toolAction: codexToolAction,
   parseHook: (payload) => parsePayload(payload, sharedEvent),
   composerPainted: (lines) => composerRows(lines) !== null,
   isStarting: (lines) => composerRows(lines) === null && startingRow.test(lines.findLast((line) => line.trim()) ?? ""),

@@ -1,0 +1,152 @@
+import type { RuledRequest, RuleEffect, RuleTool, RuleVerdict } from "../wire/permission-rules.ts";
+import { parseCommandLine, type SimpleCommand } from "./command-line.ts";
+import { isRiskyWord, programName } from "./command-risks.ts";
+import { matchesPath, matchesPattern } from "./path-pattern.ts";
+
+/** What the evaluator reads of a rule. */
+export interface Rule {
+  readonly ruleId: string;
+  readonly effect: RuleEffect;
+  readonly agent: string | null;
+  readonly sessionId: string | null;
+  /** Real path. */
+  readonly dir: string;
+  readonly tool: RuleTool;
+  readonly pattern: string;
+  readonly undriven: boolean;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number | null;
+}
+
+/** A permission request, with whether its session got a prompt from a caller without `coding:drive`. */
+export interface RuleRequest extends RuledRequest {
+  readonly undriven: boolean;
+}
+
+/** The answer of the rules to a request; null if they have none. Pure. A deny rule wins over all others. */
+export function evaluate(
+  rules: readonly Rule[],
+  request: RuleRequest,
+  now: number,
+): Omit<RuleVerdict, "message"> | null {
+  const parts = partsOf(request);
+  if (parts === null || parts.length === 0) return null;
+  const applying = rules.filter((rule) => applies(rule, request, now));
+  const denying = applying.find((rule) => rule.effect === "deny" && parts.some((part) => denies(rule, part)));
+  if (denying !== undefined) return { effect: "deny", ruleIds: [denying.ruleId] };
+  const used = new Set<string>();
+  for (const part of parts) {
+    const covering = applying.find((rule) => rule.effect === "allow" && covers(rule, part, request));
+    if (covering === undefined) return null;
+    used.add(covering.ruleId);
+  }
+  return { effect: "allow", ruleIds: [...used].toSorted() };
+}
+
+type Part = { readonly command: SimpleCommand } | { readonly path: string };
+
+/** The parts of a request, each of which needs a rule; null if they are not certain. */
+function partsOf({ action, dir }: RuleRequest): readonly Part[] | null {
+  if (action.tool !== "command") return action.paths.map((path) => ({ path }));
+  const { commands } = parseCommandLine(withoutOwnDir(action.line, dir));
+  return commands?.map((command) => ({ command })) ?? null;
+}
+
+/** Agents often change to the folder first that they are in already. */
+export function withoutOwnDir(line: string, dir: string): string {
+  const start = `cd ${dir} && `;
+  return /^[\w@%+:,./-]+$/.test(dir) && line.startsWith(start) ? line.slice(start.length) : line;
+}
+
+function applies(rule: Rule, request: RuleRequest, now: number): boolean {
+  if (rule.tool !== request.action.tool || (rule.agent !== null && rule.agent !== request.agent)) return false;
+  if (rule.expiresAt !== null && rule.expiresAt <= now) return false;
+  if (rule.sessionId !== null && !request.sessionIds.includes(rule.sessionId)) return false;
+  if (rule.effect === "allow" && request.undriven && !rule.undriven) return false;
+  return isWithin(rule.dir, request.counted);
+}
+
+/** A denial needs less certainty than an allowance: the program's folder and letter case do not matter. */
+function denies(rule: Rule, part: Part): boolean {
+  if ("path" in part) {
+    const below = partsBelow(rule.dir, part.path);
+    return (
+      below !== null &&
+      matchesPattern(
+        rule.pattern.toLowerCase(),
+        below.map((name) => name.toLowerCase()),
+      )
+    );
+  }
+  const words = patternWords(rule.pattern);
+  if (words === null) return false;
+  return words.every((word, index) => {
+    const given = part.command[index];
+    if (given === undefined) return false;
+    return index === 0 ? programName(word) === programName(given) : word.toLowerCase() === given.toLowerCase();
+  });
+}
+
+function covers(rule: Rule, part: Part, { dir, counted }: RuleRequest): boolean {
+  if ("path" in part) {
+    const below = partsBelow(rule.dir, part.path);
+    return below !== null && matchesPath(rule.pattern, below);
+  }
+  const words = patternWords(rule.pattern);
+  if (words === null) return false;
+  const { command } = part;
+  if (!words.every((word, index) => word === command[index])) return false;
+  // `./build` and `scripts/x` are other files in another folder.
+  if (words.some((word) => word.includes("/") && !word.startsWith("/")) && counted !== rule.dir) return false;
+  const [program] = command;
+  const further = command.slice(Math.max(words.length, 1));
+  // Options of the program itself come before its subcommand, and change what that means.
+  if (words.length === 1 && rule.pattern !== "*" && further[0]?.startsWith("-") && isSubcommandProgram(program))
+    return false;
+  const root = realFolder(rule.dir, { dir, counted });
+  return further.every((word) => !isRiskyWord(program, word) && staysInside(word, root));
+}
+
+/** Where a rule's folder really is for this session: in its worktree, if it has one. At least where the call happens. */
+function realFolder(ruleDir: string, { dir, counted }: { readonly dir: string; readonly counted: string }): string {
+  const below = ruleDir === "/" ? counted : counted.slice(ruleDir.length);
+  return dir.endsWith(below) ? dir.slice(0, dir.length - below.length) : dir;
+}
+
+function isSubcommandProgram(program: string): boolean {
+  return programName(program) === "git";
+}
+
+/** The words of a pattern for commands, none for `*`; null if it is not one plain command. */
+export function patternWords(pattern: string): readonly string[] | null {
+  if (pattern === "*") return [];
+  const { commands } = parseCommandLine(pattern);
+  const [only, ...others] = commands ?? [];
+  return only === undefined || others.length > 0 || /[;>]/.test(pattern) ? null : only;
+}
+
+const remote = /^https?:\/\/[\w.:-]+(\/|$)/;
+
+/** Whether a word names no file outside of this folder, wherever in it a path begins. */
+function staysInside(word: string, root: string): boolean {
+  if (remote.test(word)) return true;
+  if (word.split(/[/=:,]/).includes("..")) return false;
+  for (const { index } of word.matchAll(/\//g)) {
+    const before = word.slice(0, index);
+    // Inside of a relative path.
+    if (/[\w.@%+]$/.test(before) && !/^-[A-Za-z]+$/.test(before)) continue;
+    const path = word.slice(index);
+    if (path !== "/dev/null" && !isWithin(root, path.replace(/\/+$/, ""))) return false;
+  }
+  return true;
+}
+
+function partsBelow(dir: string, path: string): readonly string[] | null {
+  if (!isWithin(dir, path) || path === dir) return null;
+  return path.slice(dir === "/" ? 1 : dir.length + 1).split("/");
+}
+
+/** Whether `dir` is `folder` or is in it, by component. */
+export function isWithin(folder: string, dir: string): boolean {
+  return dir === folder || dir.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}

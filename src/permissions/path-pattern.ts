@@ -1,0 +1,82 @@
+/** Where only people, Git and the agents themselves write: a file there runs code later, or changes what an agent may do. */
+const guardedNames: ReadonlySet<string> = new Set(
+  (
+    ".git .claude .claude.json .codex .agents .gemini .opencode .mcp.json .husky .githooks .vscode .idea .devcontainer .envrc .npmrc .yarnrc " +
+    ".yarnrc.yml .pnpmfile.cjs .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin " +
+    ".zlogout .kshrc .cshrc .tcshrc .inputrc .gitconfig .gitmodules .gitattributes .ssh .gnupg .aws .kube .docker .netrc .pgpass .config " +
+    ".local .pam_environment .xprofile .xinitrc .xsession .direnv .mise.toml .tool-versions opencode.json opencode.jsonc"
+  ).split(" "),
+);
+
+/** Whether a path, given by its parts, leads through a name that no standing rule covers. */
+export function isGuarded(parts: readonly string[]): boolean {
+  // Some file systems ignore invisible characters in names.
+  return parts.some((part) => /\p{C}/u.test(part) || guardedNames.has(part.toLowerCase()));
+}
+
+/** Characters of a pattern that would mean something else in other glob dialects. */
+const unclear = /[?[\]{}!\\~\p{C}\p{Zl}\p{Zp}]/u;
+
+/** Matching takes longer with each. */
+const maxDeep = 3;
+
+/** @returns why a pattern is invalid; null for a valid one */
+export function pathPatternProblem(pattern: string): string | null {
+  if (unclear.test(pattern)) return "A file pattern has only names, `*`, `**` and `/`.";
+  const parts = pattern.split("/");
+  if (pattern.startsWith("/")) return "A file pattern is relative to its folder, so it does not start with `/`.";
+  if (parts.some((part) => part === "" || part === "." || part === "..")) {
+    return "A file pattern has no empty parts, `.` or `..`.";
+  }
+  if (parts.some((part) => part !== "**" && part.includes("**"))) return "`**` stands alone between slashes.";
+  if (parts.filter((part) => part === "**").length > maxDeep) return `A file pattern has at most ${maxDeep} \`**\`.`;
+  if (isGuarded(parts))
+    return "No rule covers Git's own files, settings of agents and tools, or start files of shells.";
+  return null;
+}
+
+/** Whether a pattern covers every file, so that it has to be typed again. */
+export function pathBreadth(pattern: string): string | null {
+  return pattern.split("/").every((part) => part === "*" || part === "**")
+    ? "It covers every file of the folder."
+    : null;
+}
+
+/** @param parts of a resolved path below the rule's folder */
+export function matchesPath(pattern: string, parts: readonly string[]): boolean {
+  return !isGuarded(parts) && matchesPattern(pattern, parts);
+}
+
+/** The same, also for paths that no rule allows. */
+export function matchesPattern(pattern: string, parts: readonly string[]): boolean {
+  return matches(pattern.split("/"), parts);
+}
+
+function matches(pattern: readonly string[], parts: readonly string[]): boolean {
+  const [first, ...rest] = pattern;
+  if (first === undefined) return parts.length === 0;
+  if (first === "**") {
+    // The last `**` covers files, not the folder itself.
+    if (rest.length === 0) return parts.length > 0;
+    return parts.some((_, from) => matches(rest, parts.slice(from)));
+  }
+  const [name, ...others] = parts;
+  return name !== undefined && matchesName(first, name) && matches(rest, others);
+}
+
+/** Without backtracking: the parts between stars are found from left to right. */
+function matchesName(pattern: string, name: string): boolean {
+  const pieces = pattern.split("*");
+  const [start = "", ...others] = pieces;
+  const end = others.pop();
+  if (end === undefined) return name === pattern;
+  if (!name.startsWith(start) || name.length < start.length + end.length || !name.endsWith(end)) return false;
+  let from = start.length;
+  const limit = name.length - end.length;
+  for (const piece of others) {
+    const found = name.indexOf(piece, from);
+    if (found === -1 || found + piece.length > limit) return false;
+    from = found + piece.length;
+  }
+  return true;
+}
