@@ -89,6 +89,8 @@ export function parseCommandLine(line: string): ParsedLine {
     }
     const word = readWord(rest, words.length === 0);
     if (word.refusal !== null) return refused(word.refusal);
+    // `;;`, `;&` or `|&`.
+    if (word.length === 0) return refused("it contains an operator that shells read differently");
     if (redirected) return refused("words follow a redirection");
     words.push(word.text);
     at += word.length;

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { parseCommandLine } from "./command-line.ts";
+import { evaluate, type Rule, type RuleRequest } from "./evaluate.ts";
+import { breadthOf, propose } from "./new-rules.ts";
+import { pathPatternProblem } from "./path-pattern.ts";
+
+const dir = "/home/me/app";
+const base = { agent: null, sessionId: null, dir, undriven: false, expiresAt: null } as const;
+
+function rule(pattern: string, more: Partial<Rule> = {}): Rule {
+  return { ...base, ruleId: pattern, effect: "allow", tool: "command", pattern, ...more };
+}
+
+function request(line: string, more: Partial<RuleRequest> = {}): RuleRequest {
+  const action = { tool: "command", line } as const;
+  return { agent: "codex", sessionIds: ["s"], undriven: false, dir, counted: dir, action, ...more };
+}
+
+function answer(line: string, ...rules: readonly Rule[]): string | null {
+  return evaluate(rules, request(line), 1_000)?.effect ?? null;
+}
+
+const status = rule("git status");
+
+describe("a rule for `git status`", () => {
+  test.each([
+    "git status",
+    "git status --short",
+    "git 'status' src",
+    'git "status"',
+    "  git   status  ",
+    "git status;",
+    "git status && git status",
+    "git status | git status",
+    "git status 2>/dev/null",
+    "git status >/dev/null 2>&1",
+    "cd /home/me/app && git status",
+  ])("answers %j", (line) => {
+    expect(answer(line, status)).toBe("allow");
+  });
+
+  test.each([
+    "",
+    "git",
+    "git statusx",
+    "git -c alias.status=!sh status",
+    "git status && id",
+    "git status; id",
+    "git status | sh",
+    "git status || id",
+    "git status & id",
+    "git status\nid",
+    "git status $(id)",
+    "git status `id`",
+    "git status <(id)",
+    "git status > file",
+    "git status 2> /dev/null",
+    "git status 2&>/dev/null",
+    "git status >/dev/nullx",
+    "git status; >/dev/null",
+    "git status $HOME",
+    "git status ~",
+    "git status *",
+    "git status {a,b}",
+    "git status \\",
+    "git status # x",
+    "git status !x",
+    "git status\u00a0x",
+    "git status ../other",
+    "git status /etc",
+    "git status --output=/etc/x",
+    "A=b git status",
+    "=git status",
+    "command git status",
+    "! git status",
+    "(git status)",
+    "cd /tmp && git status",
+    "cd /home/me/app; git status",
+    "eval git status",
+    "'git status'",
+    "git 'sta''tus'",
+    "git status 'a",
+    "git status && ",
+    "&& git status",
+    "git status;; git status",
+    "git status |& git status",
+  ])("does not answer %j", (line) => {
+    expect(answer(line, status)).toBeNull();
+  });
+});
+
+test.each([
+  ["find", "find . -name x -exec id"],
+  ["sort", "sort --compress-program=id x"],
+  ["sort", "sort --compress-prog=id x"],
+  ["tar", "tar -xf a.tar --to-command=id"],
+  ["rg", "rg --pre id x"],
+  ["git grep", "git grep -Oid x"],
+  ["git grep", "git grep --open-files-in-pager=id x"],
+  ["git diff", "git diff --output=x"],
+  ["git", "git -C x status"],
+  ["cc", "cc -I/etc x.c"],
+  ["cc", "cc -Wl,/etc/x x.c"],
+])("a rule for `%s` does not answer %j", (pattern, line) => {
+  expect(answer(line, rule(pattern))).toBeNull();
+});
+
+test("a deny rule wins, wherever the program is and in whatever order", () => {
+  const deny = rule("git push", { effect: "deny" });
+  expect(answer("git push", rule("git push"), deny)).toBe("deny");
+  expect(answer("git status && /usr/bin/git push origin", status, deny)).toBe("deny");
+  expect(answer("git status", deny, status)).toBe("allow");
+});
+
+test("a rule answers only in its folder, session, agent and time, and not after a prompt without coding:drive", () => {
+  const asked = (own: Rule, more: Partial<RuleRequest>) => evaluate([own], request("git status", more), 1_000)?.effect;
+  expect(asked(status, { dir: `${dir}/sub`, counted: `${dir}/sub` })).toBe("allow");
+  expect(asked(status, { dir: `${dir}2`, counted: `${dir}2` })).toBeUndefined();
+  expect(asked(status, { dir: "/work/tree", counted: dir })).toBe("allow");
+  expect(asked(rule("git status", { agent: "claude-code" }), {})).toBeUndefined();
+  expect(asked(rule("git status", { sessionId: "other" }), {})).toBeUndefined();
+  expect(asked(rule("git status", { expiresAt: 1_000 }), {})).toBeUndefined();
+  expect(asked(status, { undriven: true })).toBeUndefined();
+  expect(asked(rule("git status", { undriven: true }), { undriven: true })).toBe("allow");
+  expect(asked(rule("git status", { effect: "deny" }), { undriven: true })).toBe("deny");
+});
+
+test("file rules cover resolved paths below their folder, and never settings, hooks or start files", () => {
+  const edit = (pattern: string, ...below: readonly string[]) => {
+    const paths = below.map((path) => `${dir}/${path}`);
+    return evaluate([rule(pattern, { tool: "edit" })], request("", { action: { tool: "edit", paths } }), 1)?.effect;
+  };
+  expect(edit("src/**", "src/a.ts", "src/b/c.ts")).toBe("allow");
+  expect(edit("src/*.ts", "src/a.ts")).toBe("allow");
+  expect(edit("src/*.ts", "src/b/a.ts")).toBeUndefined();
+  expect(edit("src/**", "src/a.ts", "other.ts")).toBeUndefined();
+  for (const path of [".git/hooks/x", ".claude/settings.json", "a/.codex/config.toml", ".bashrc", "sub/.GIT/config"]) {
+    expect(edit("**", path), path).toBeUndefined();
+  }
+  for (const bad of ["/etc/x", "../x", "a//b", "~/x", "a?b", ".git/**", "a/b**"]) {
+    expect(pathPatternProblem(bad), bad).not.toBeNull();
+  }
+});
+
+test.each([
+  "*",
+  "bash",
+  "sh -c",
+  "python3 x.py",
+  "env",
+  "sudo ls",
+  "npx x",
+  "npm install",
+  "npm run",
+  "git",
+  "docker run",
+  "make",
+])("the pattern %j has to be typed again", (pattern) => {
+  expect(breadthOf({ effect: "allow", tool: "command", pattern })).not.toBeNull();
+  expect(breadthOf({ effect: "deny", tool: "command", pattern })).toBeNull();
+});
+
+test("a proposal is the program and its subcommand, or the whole command", () => {
+  const proposed = (line: string) => propose(request(line)).patterns;
+  expect(proposed("git status --short")).toEqual(["git status"]);
+  expect(proposed("npm test -- x && npm run build --fast")).toEqual(["npm test", "npm run build"]);
+  expect(proposed("rm -rf build")).toEqual(["rm -rf build"]);
+  expect(propose(request("echo $(id)"))).toMatchObject({ patterns: [], refusal: expect.stringContaining("`$`") });
+});
+
+test("a line is split into the words that the shell passes on", () => {
+  expect(parseCommandLine(`a 'b c' "d e"f | g 2>&1`).commands).toEqual([["a", "b c", "d ef"], ["g"]]);
+});
