@@ -38,6 +38,25 @@ export type AddPasskeyInput = {
   readonly name: string;
 };
 
+export type AddPermissionRuleInput = {
+  readonly effect: "allow" | "deny";
+  /** Defaults to every agent. */
+  readonly agent?: string | undefined;
+  /** Absolute path. Either this or `sessionId` is required. */
+  readonly folder?: string | undefined;
+  readonly sessionId?: string | undefined;
+  /** `command`: shell commands. `edit`: creates or changes a file. `read`: reads a file. */
+  readonly tool: "command" | "edit" | "read";
+  /** For commands: the first words of each command that the rule covers, such as `git status`. For files: a path below the folder, with `*` for any name and `**` for any folders. */
+  readonly pattern: string;
+  /** True: also answers in sessions that got a prompt from a caller without the scope `coding:drive`. */
+  readonly undriven?: boolean | undefined;
+  /** Defaults to never. */
+  readonly expiresAt?: string | undefined;
+  /** The pattern again, for one that is refused with `rule_too_broad`. */
+  readonly confirm?: string | undefined;
+};
+
 export type AddPushSubscriptionInput = {
   /** URL of the browser's push service. http and private addresses require the setting `allowPrivateAddresses`. */
   readonly endpoint: string;
@@ -169,6 +188,8 @@ export type AnswerPermissionInput = {
   readonly message?: string | undefined;
   /** For questions: answers keyed by question text. */
   readonly answers?: Readonly<Record<string, string>> | undefined;
+  /** Adds standing rules, so that later requests like this one get the same answer. */
+  readonly remember?: RememberPermission | undefined;
 };
 
 export type AnswerPermissionOutput = SessionSummary;
@@ -319,7 +340,7 @@ export type AuditEntry = {
     readonly accountId: string;
     readonly name: string;
   } | null;
-  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered" | "share_created" | "share_revoked" | "share_opened";
+  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered" | "share_created" | "share_revoked" | "share_opened" | "permission_rule_added" | "permission_rule_removed" | "permission_rule_used";
   /** Id of the affected object. */
   readonly subject: string | null;
   /** Further facts. Never contains secrets. */
@@ -1043,6 +1064,65 @@ export type PasskeyCeremony = {
   readonly options: Readonly<Record<string, unknown>>;
 };
 
+export type PermissionRule = {
+  readonly ruleId: string;
+  readonly effect: "allow" | "deny";
+  /** Null: every agent. */
+  readonly agent: string | null;
+  /** Sessions in this folder, or in its worktrees. Null for a rule of one session. */
+  readonly folder: string | null;
+  readonly sessionId: string | null;
+  /** The folder, or the directory of the session. Paths count from here. */
+  readonly dir: string;
+  /** `command`: shell commands. `edit`: creates or changes a file. `read`: reads a file. */
+  readonly tool: "command" | "edit" | "read";
+  readonly pattern: string;
+  /** The rule as a sentence. */
+  readonly words: string;
+  /** Whether it also answers in sessions that got a prompt from a caller without the scope `coding:drive`. */
+  readonly undriven: boolean;
+  readonly expiresAt: string | null;
+  readonly createdAt: string;
+  readonly createdBy: {
+    readonly accountId: string;
+    /** The account's name. */
+    readonly name: string;
+    readonly kind: "socket" | "token" | "browser" | "app" | "jwt" | "open";
+    /** Id of the token or app. Null for a browser and the command line. */
+    readonly credential: string | null;
+  };
+  /** False if its creator no longer holds `coding:drive`, or its token or app was revoked: then it answers nothing. */
+  readonly active: boolean;
+  /** Answers that an agent took. */
+  readonly uses: number;
+  readonly lastUsedAt: string | null;
+};
+
+export type PermissionRulesPreview = {
+  readonly rules: ReadonlyArray<{
+    /** `command`: shell commands. `edit`: creates or changes a file. `read`: reads a file. */
+    readonly tool: "command" | "edit" | "read";
+    readonly pattern: string;
+    readonly words: string;
+    /** Why the pattern has to be typed again in `confirm`. Null if it need not be. */
+    readonly tooBroad: string | null;
+  }>;
+  /** Whether the session got a prompt from a caller without the scope `coding:drive`. */
+  readonly undriven: boolean;
+  /** Whether these rules would answer this request. */
+  readonly covers: boolean;
+  /** Why no rule can cover this request. `rules` is empty then. */
+  readonly refusal: string | null;
+};
+
+export type PreviewPermissionRulesInput = {
+  readonly sessionId: string;
+  readonly permissionId: string;
+  /** Defaults to `allow`. */
+  readonly effect?: "allow" | "deny" | undefined;
+  readonly remember: RememberPermission;
+};
+
 export type Problem = {
   /** Link to an explanation of the code. */
   readonly type: string;
@@ -1050,7 +1130,7 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
@@ -1244,6 +1324,19 @@ export type RecordingInfo = {
     readonly live: boolean;
     readonly sizeBytes: number;
   }>;
+};
+
+export type RememberPermission = {
+  /** For this session only, or for all sessions in its folder. */
+  readonly for: "session" | "folder";
+  /** Defaults to the end of the session, or never for a folder. */
+  readonly until?: string | undefined;
+  /** One rule is added for each. Defaults to the proposal of `POST /api/permission-rules/preview`. */
+  readonly patterns?: ReadonlyArray<string> | undefined;
+  /** As in `POST /api/permission-rules`. */
+  readonly undriven?: boolean | undefined;
+  /** Broad patterns, typed again. */
+  readonly confirm?: ReadonlyArray<string> | undefined;
 };
 
 export type Rescue = {
@@ -2039,7 +2132,7 @@ export interface Operations {
     /** The `auditId` of the last entry on the previous page. */
     readonly before?: string | undefined;
     /** Filter by kind. */
-    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | "share" | undefined;
+    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | "share" | "permission" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists OAuth clients: registered, added and described by a document. Needs the scope `admin`. */
   listOAuthClients<T = {
@@ -2212,6 +2305,18 @@ export interface Operations {
   revokeShare<T = null>(input: {
     readonly sessionId: string;
     readonly shareId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Lists the account's standing rules, oldest first. With the scope `admin`, those of all accounts. Needs the scope `coding:read`. */
+  listPermissionRules<T = {
+    readonly rules: ReadonlyArray<PermissionRule>;
+  }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Adds a standing rule for a folder or a session. A rule answers permission requests before anyone is asked. Deny rules win. A request that is not certainly covered is shown as usual. A rule ends when its creator loses the scope `coding:drive`, or with the token or app that created it. Needs the scope `coding:drive`. */
+  addPermissionRule<T = PermissionRule>(input: AddPermissionRuleInput, options?: CallOptions<T>): Promise<T>;
+  /** Returns the standing rules that an answer with `remember` would add, in words. Nothing is stored. Needs the scope `coding:drive`. */
+  previewPermissionRules<T = PermissionRulesPreview>(input: PreviewPermissionRulesInput, options?: CallOptions<T>): Promise<T>;
+  /** Removes a standing rule. It answers nothing from then on. Needs the scope `coding:drive`. */
+  removePermissionRule<T = void>(input: {
+    readonly ruleId: string;
   }, options?: CallOptions<T>): Promise<T>;
   /** Saves text or turns to memory and extracts facts from them. Text that looks like a secret is masked before it is stored. Lines that start with `Decision:` or `Remember:` become facts. Returns 201, or 202 with the `status` `pending` while a model extracts more facts. Errors: `invalid_request`, `dir_not_allowed` and `dir_not_found` for `dir`, `idempotency_conflict` if the key was used for another entry. Needs the scope `logs:write`. */
   submitLog<T = LogEntry>(input: SubmitLogInput, options?: CallOptions<T>): Promise<T>;
@@ -2478,6 +2583,10 @@ export function createOperations(send: Send): Operations {
     shareSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/share", { body: input }, options),
     listShares: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/shares", { query: input }, options),
     revokeShare: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/shares/{shareId}", { query: input }, options),
+    listPermissionRules: (input, options) => send.json("GET /api/permission-rules", { query: input }, options),
+    addPermissionRule: (input, options) => send.json("POST /api/permission-rules", { body: input }, options),
+    previewPermissionRules: (input, options) => send.json("POST /api/permission-rules/preview", { body: input }, options),
+    removePermissionRule: (input, options) => send.json("DELETE /api/permission-rules/{ruleId}", { query: input }, options),
     submitLog: (input, options) => send.json("POST /api/v1/logs", { body: input }, options),
     listLogs: (input, options) => send.json("GET /api/v1/logs", { query: input }, options),
     deleteSessionLogs: (input, options) => send.json("DELETE /api/v1/logs", { query: input }, options),
