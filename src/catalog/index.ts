@@ -19,6 +19,7 @@ export {
   dirRows,
   findSessions,
   labelRows,
+  type SessionGrouping,
   type SessionRow,
   sessionDirs,
   transcriptRows,

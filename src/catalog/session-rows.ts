@@ -8,7 +8,12 @@ export interface SessionRow {
   readonly sessionId: string;
   readonly agent: string;
   readonly transcriptId: number | null;
+  /** If sessions are grouped; null without a label. */
+  readonly group: string | null;
 }
+
+/** By what sessions are grouped, each in one group: a folder, with the worktrees of a repository in its folder, an agent or the first label. */
+export type SessionGrouping = "folder" | "agent" | "label";
 
 /** Sessions with live processes, whose status is not stored. */
 export interface AliveSessions {
@@ -40,6 +45,7 @@ export type CatalogReader = Pick<CatalogDatabase, "db" | "dialect">;
 /** For up to so many directories all their sessions are sorted; for more, the newest sessions are filtered. */
 const fewDirs = 20;
 
+const noGroup = sql<string | null>`cast(null as text)`.as("group_key");
 const countAll = sql<number>`count(*)`.as("count");
 
 /** Distinct directories of sessions, by skipping along the index: there are far fewer than sessions. */
@@ -58,7 +64,7 @@ export async function sessionDirs({ db }: CatalogReader): Promise<readonly strin
 export async function findSessions(
   reader: CatalogReader,
   filter: SessionFilter,
-  page: { readonly limit: number; readonly offset: number },
+  page: { readonly limit: number; readonly offset: number; readonly group?: SessionGrouping | undefined },
 ): Promise<{ readonly rows: readonly SessionRow[]; readonly total: number }> {
   const moved = filter.dirs === null ? [] : await movedSessions(reader);
   const many = filter.dirs !== null && filter.dirs.length > fewDirs;
@@ -66,20 +72,67 @@ export async function findSessions(
   const newest = catalogued(reader, filter, { moved, byTime: many });
   const onRecord = recorded(reader, filter);
   // Each part is read along an index and stops when the page is full. Counting in the same query would prevent that.
-  const rows = await newest
-    .unionAll(onRecord)
-    .orderBy("updated_at", "desc")
-    .orderBy("session_id")
-    .orderBy("agent")
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
+  const all = newest.unionAll(onRecord);
+  const { limit, offset, group } = page;
+  const rows =
+    group === undefined
+      ? await all
+          .orderBy("updated_at", "desc")
+          .orderBy("session_id")
+          .orderBy("agent")
+          .limit(limit)
+          .offset(offset)
+          .execute()
+      : await grouped(reader, all, group).limit(limit).offset(offset).execute();
   const one = await withTranscript.clearSelect().select(countAll).executeTakeFirstOrThrow();
   const other = await onRecord.clearSelect().select(countAll).executeTakeFirstOrThrow();
   return {
-    rows: rows.map((row) => ({ sessionId: row.session_id, agent: row.agent, transcriptId: row.transcript_id })),
+    rows: rows.map((row) => ({
+      sessionId: row.session_id,
+      agent: row.agent,
+      transcriptId: row.transcript_id,
+      group: row.group_key,
+    })),
     total: one.count + other.count,
   };
+}
+
+/** All sessions in the order of their groups: folders by their newest session, agents and labels by name, and last what has no label. */
+function grouped({ db }: CatalogReader, all: Expression<ListedRow>, group: SessionGrouping) {
+  const keys = {
+    // The record takes precedence: an agent can work elsewhere than where it was started.
+    folder: sql<string | null>`coalesce(
+      (select max(w.repository) from worktrees w where w.session_id = r.session_id),
+      (select s.dir from sessions s where s.session_id = r.session_id and s.agent = r.agent),
+      (select t.dir from transcripts t where t.transcript_id = r.transcript_id))`,
+    agent: sql<string | null>`r.agent`,
+    label: sql<
+      string | null
+    >`(select min(l.label) from session_labels l where l.session_id = r.session_id and l.agent = r.agent)`,
+  } as const;
+  const rank =
+    group === "folder"
+      ? sql`max(k.updated_at) over (partition by k.group_key) desc`
+      : sql`case when k.group_key is null then 1 else 0 end`;
+  const keyed = db
+    .selectFrom(sql<ListedRow>`(${all})`.as("r"))
+    .select(["r.session_id", "r.agent", "r.updated_at", "r.transcript_id", keys[group].as("group_key")]);
+  return db
+    .selectFrom(keyed.as("k"))
+    .select(["k.session_id", "k.agent", "k.updated_at", "k.transcript_id", "k.group_key"])
+    .orderBy(rank)
+    .orderBy("k.group_key")
+    .orderBy("k.updated_at", "desc")
+    .orderBy("k.session_id")
+    .orderBy("k.agent");
+}
+
+interface ListedRow {
+  readonly session_id: string;
+  readonly agent: string;
+  readonly updated_at: number;
+  readonly transcript_id: number | null;
+  readonly group_key: string | null;
 }
 
 export async function transcriptRows({ db }: CatalogReader, ids: readonly number[]): Promise<readonly TranscriptRow[]> {
@@ -114,7 +167,13 @@ function catalogued(
   const { dirs, since, idPrefix, agents, anyAgent } = filter;
   let query = reader.db
     .selectFrom("transcripts as t")
-    .select(["t.session_id", "t.agent", "t.updated_at", sql<number | null>`t.transcript_id`.as("transcript_id")])
+    .select([
+      "t.session_id",
+      "t.agent",
+      "t.updated_at",
+      sql<number | null>`t.transcript_id`.as("transcript_id"),
+      noGroup,
+    ])
     .where(sql<SqlBool>`t.listed = 1`);
   if (!anyAgent) query = query.where("t.agent", "in", [...agents]);
   if (dirs !== null) {
@@ -166,7 +225,13 @@ function recorded(reader: CatalogReader, filter: SessionFilter) {
   const id = sql<string>`s.session_id`;
   let query = reader.db
     .selectFrom("sessions as s")
-    .select(["s.session_id", "s.agent", "s.updated_at", sql<number | null>`cast(null as bigint)`.as("transcript_id")])
+    .select([
+      "s.session_id",
+      "s.agent",
+      "s.updated_at",
+      sql<number | null>`cast(null as bigint)`.as("transcript_id"),
+      noGroup,
+    ])
     .where("s.agent", "in", [...agents])
     .where(
       sql<SqlBool>`not exists (select 1 from transcripts t

@@ -6,6 +6,7 @@ import type { ListInput, ListOutput } from "../wire/session-lists.ts";
 import { firstPageMs, type VisibleDirs } from "./dirs.ts";
 import { labelFrom } from "./edit.ts";
 import { sessionError } from "./errors.ts";
+import { noteKey } from "./session-notes.ts";
 import type { AliveNow, SessionPages } from "./session-pages.ts";
 
 const defaultLimit = 20;
@@ -32,10 +33,14 @@ export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Ca
         alive,
         partial: indexing !== null,
       },
-      { limit, offset },
+      { limit, offset, group: input.group },
     );
-    const sessions = await deps.pages.summaries(rows, alive, caller.accountId);
-    return { sessions: [...sessions], total, limit, offset, hasMore: offset + rows.length < total, indexing };
+    const summaries = await deps.pages.summaries(rows, alive, caller.accountId);
+    const groupOf = new Map(rows.map((row) => [noteKey(row), row.group]));
+    const sessions = summaries.map((summary) =>
+      input.group === undefined ? summary : { ...summary, group: groupOf.get(noteKey(summary)) ?? null },
+    );
+    return { sessions, total, limit, offset, hasMore: offset + rows.length < total, indexing };
   };
 }
 

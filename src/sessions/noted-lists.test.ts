@@ -62,4 +62,55 @@ describeOnBothStores("the list of sessions, by what people noted", (openStore) =
     await notes.see({ agent: "codex", sessionId: "both" }, "owner", base + 3);
     expect(await unread()).toEqual({ "on-disk": false, both: true, recorded: false });
   });
+
+  test("groups by folder, agent or label: each session once, in an order that pages keep", async () => {
+    const { list, transcript, record, notes, store } = await openSessionList(openStore);
+    await transcript("new-b", { dir: "/b", updated_at: base + 9 });
+    await transcript("old-b", { dir: "/b", updated_at: base + 1 });
+    await transcript("a", { dir: "/a", agent: "codex", updated_at: base + 5 });
+    await record("tree", { dir: "/trees/x", updatedAt: base + 2 });
+    const tree = { worktree_id: "w", session_id: "tree", node_id: "local", state: "ready", repository: "/a" } as const;
+    const where = { common_dir: "/a/.git", path: "/trees/x", sub_folder: "", branch: "x", base_branch: "main" };
+    const times = { base_commit: "0", git_dir: null, inode: null, included: "[]", created_at: base, updated_at: base };
+    const rescue = { rescue_ref: null, rescue_commit: null, rescue_base: null, rescue_files: null, rescued_at: null };
+    const closing = { closing: null, ignored_lost: null };
+    await store.db
+      .insertInto("worktrees")
+      .values({ ...tree, ...where, ...times, ...rescue, ...closing })
+      .execute();
+    for (const [sessionId, labels] of [
+      ["old-b", ["red", "blue"]],
+      ["tree", ["red"]],
+    ] as const) {
+      await notes.change(claude(sessionId), { addLabels: [...labels], removeLabels: [] }, base);
+    }
+    const groups = async (group: "folder" | "agent" | "label") => {
+      const found: (readonly [string, string | null | undefined])[] = [];
+      for (let offset = 0; offset < 4; offset += 2) {
+        const { sessions, total } = await list({ group, offset, limit: 2 });
+        expect(total).toBe(4);
+        found.push(...sessions.map((session) => [session.sessionId, session.group] as const));
+      }
+      return found;
+    };
+    expect(await groups("folder")).toEqual([
+      ["new-b", "/b"],
+      ["old-b", "/b"],
+      ["a", "/a"],
+      ["tree", "/a"],
+    ]);
+    expect(await groups("agent")).toEqual([
+      ["new-b", "claude-code"],
+      ["tree", "claude-code"],
+      ["old-b", "claude-code"],
+      ["a", "codex"],
+    ]);
+    expect(await groups("label")).toEqual([
+      ["old-b", "blue"],
+      ["tree", "red"],
+      ["new-b", null],
+      ["a", null],
+    ]);
+    expect((await list()).sessions[0]).not.toHaveProperty("group");
+  });
 });

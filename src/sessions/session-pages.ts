@@ -19,7 +19,11 @@ export interface SessionPages {
   /** The sessions that run now: read once for each call of a tool. */
   alive(): Promise<AliveNow>;
   /** In the order of `rows`. */
-  summaries(rows: readonly SessionRow[], alive: AliveNow, accountId: string): Promise<readonly SessionSummary[]>;
+  summaries(
+    rows: readonly Omit<SessionRow, "group">[],
+    alive: AliveNow,
+    accountId: string,
+  ): Promise<readonly SessionSummary[]>;
 }
 
 /** The processes of this moment, by session. */

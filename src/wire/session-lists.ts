@@ -42,13 +42,27 @@ export const listInputSchema = z
       .max(200)
       .optional()
       .describe("Only sessions with an id, current or earlier, that starts with this."),
+    group: z
+      .enum(["folder", "agent", "label"])
+      .optional()
+      .describe(
+        "Orders by group, then most recently updated first, and names each session's group: its folder (of a worktree, that of its repository), agent, or first label.",
+      ),
     limit: pageLimitSchema.optional().describe("Defaults to 20."),
     offset: offsetSchema.optional(),
   })
   .meta({ id: "ListInput" });
 
 export const listOutputSchema = pageSchema
-  .extend({ sessions: z.array(sessionSummarySchema).describe("Most recently updated first.") })
+  .extend({
+    sessions: z
+      .array(
+        sessionSummarySchema.extend({
+          group: z.string().nullable().optional().describe("With `group`. Null for a session without a label."),
+        }),
+      )
+      .describe("Most recently updated first, within groups."),
+  })
   .meta({ id: "ListOutput" });
 
 export const searchInputSchema = z
