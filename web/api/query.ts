@@ -16,6 +16,7 @@ export const queryKeys = {
   sessionLists: ["sessions"],
   session: (sessionId: string) => ["session", sessionId],
   sessionDirs: ["session-dirs"],
+  labels: ["labels"],
   agents: ["agents"],
   /** Begins with `agents`, so that both are invalidated together. */
   agentSetups: ["agents", "setup"],

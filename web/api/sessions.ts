@@ -1,22 +1,28 @@
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
 import type { SessionStatus, SessionSummary } from "../../src/wire/coding.ts";
 import { listOutputSchema, type SearchMatch, searchOutputSchema } from "../../src/wire/session-lists.ts";
+import { labelListSchema } from "../../src/wire/session-notes.ts";
 import { reading } from "./client.ts";
-import { queryKeys } from "./query.ts";
+import { queryKeys, useRead } from "./query.ts";
 
 /** Empty strings do not filter. */
 export interface SessionFilters {
   readonly agent: string;
   readonly dir: string;
   readonly status: SessionStatus | "";
+  readonly label: string;
+  /** Empty: not archived, but all in a search. */
+  readonly show: "" | "pinned" | "archived";
 }
 
-export const noFilters: SessionFilters = { agent: "", dir: "", status: "" };
+export const noFilters: SessionFilters = { agent: "", dir: "", status: "", label: "", show: "" };
 
 /** A listed session and, in a search, where it matched. */
 export interface ListedSession {
   readonly session: SessionSummary;
   readonly match: SearchMatch | null;
+  /** Of a grouped list; null for sessions without a label. */
+  readonly group?: string | null | undefined;
 }
 
 export interface SessionPage {
@@ -26,11 +32,16 @@ export interface SessionPage {
   readonly indexing: { readonly done: number; readonly total: number } | null;
 }
 
+export const sessionGroups = ["day", "folder", "agent", "label"] as const;
+export type SessionGroup = (typeof sessionGroups)[number];
+
 /** What a list shows: all sessions, or the matches of a query, best first. */
 export interface SessionsAsked {
   readonly query: string;
   /** Search the text of all turns, not only titles and first messages. */
   readonly everywhere: boolean;
+  /** How a list without a query is grouped. */
+  readonly group: SessionGroup | "";
   readonly filters: SessionFilters;
 }
 
@@ -42,35 +53,41 @@ const indexingPollMs = 2_000;
 
 /** One page of a list of sessions, from 0. Each page has its own query, so an event is as cheap for a long list as for a short one. */
 export function useSessionPage(asked: SessionsAsked, page: number, { enabled = true } = {}) {
-  const { query, everywhere, filters } = asked;
-  const kind = query === "" ? ["list"] : ["search", query, everywhere];
   return useQuery({
-    queryKey: [...queryKeys.sessionLists, ...kind, filters, page],
+    ...sessionPageQuery(asked, page),
     enabled,
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => readPage(asked, page, signal),
     refetchInterval: ({ state }) => (page > 0 || state.data?.indexing == null ? false : indexingPollMs),
   });
 }
 
+export function sessionPageQuery(asked: SessionsAsked, page: number) {
+  const { query, everywhere, filters, group } = asked;
+  const kind = query === "" ? ["list", ordersBy(group)] : ["search", query, everywhere];
+  return queryOptions({
+    queryKey: [...queryKeys.sessionLists, ...kind, filters, page],
+    queryFn: ({ signal }) => readPage(asked, page, signal),
+  });
+}
+
 async function readPage(asked: SessionsAsked, page: number, signal: AbortSignal): Promise<SessionPage> {
-  const { query, everywhere, filters } = asked;
+  const { query, everywhere, filters, group } = asked;
   const place = { limit: sessionPageSize, offset: page * sessionPageSize };
   if (query === "") {
-    const input = { ...given(filters), ...place };
+    const input = { ...given(filters), ...place, group: ordersBy(group) };
     const { sessions, total, indexing } = await reading.codingListSessions(input, { signal, output: listOutputSchema });
-    return { listed: sessions.map((session) => ({ session, match: null })), total, indexing };
+    return {
+      listed: sessions.map(({ group: of, ...session }) => ({ session, match: null, group: of })),
+      total,
+      indexing,
+    };
   }
-  const { status: _status, ...rest } = given(filters);
-  const input = { query, in: everywhere ? "all" : "title", ...rest, ...place } as const;
+  const input = { query, in: everywhere ? "all" : "title", ...given(filters), ...place } as const;
   const { sessions, total, indexing } = await reading.codingSearchSessions(input, {
     signal,
     output: searchOutputSchema,
   });
-  const listed = sessions
-    .map(({ match, ...session }) => ({ session, match }))
-    // The search has no status filter.
-    .filter(({ session }) => filters.status === "" || session.status === filters.status);
+  const listed = sessions.map(({ match, ...session }) => ({ session, match }));
   return { listed, total, indexing };
 }
 
@@ -89,8 +106,26 @@ export function useLiveSessions(filters: SessionFilters = noFilters, { enabled =
   });
 }
 
-function given({ agent, dir, status }: SessionFilters) {
+/** Days are in the order of a list without groups. */
+function ordersBy(group: SessionGroup | ""): Exclude<SessionGroup, "day"> | undefined {
+  return group === "" || group === "day" ? undefined : group;
+}
+
+/** All labels, for filters and suggestions. */
+export function useLabels() {
+  return useRead(queryKeys.labels, (call) => reading.listLabels({}, { ...call, output: labelsSchema }), {
+    retry: false,
+    staleTime: 30_000,
+  });
+}
+
+const labelsSchema = labelListSchema.transform(({ labels }) => labels);
+
+function given({ agent, dir, status, label, show }: SessionFilters) {
   return {
+    ...(label === "" ? {} : { label }),
+    ...(show === "pinned" && { pinned: true, archived: "any" as const }),
+    ...(show === "archived" && { archived: true }),
     ...(agent === "" ? {} : { agent }),
     ...(dir === "" ? {} : { dir }),
     ...(status === "" ? {} : { status }),

@@ -35,7 +35,7 @@ interface Command {
   readonly run: () => void;
 }
 
-const everything = { query: "", everywhere: false, filters: noFilters };
+const everything = { query: "", everywhere: false, group: "", filters: noFilters } as const;
 const maxShown = 50;
 /** Too short to notice. */
 const typingMs = 140;

@@ -19,6 +19,7 @@ import { whenSignedOut } from "../api/client.ts";
 import { startLiveEvents, useConnected } from "../api/live-events.ts";
 import { useMe } from "../api/sign-in.ts";
 import { usePush } from "../push/use-push.ts";
+import { Toasts } from "../list/toasts.tsx";
 import { Mark } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -133,6 +134,7 @@ export function Shell() {
           </PageBoundary>
         </main>
       </div>
+      <Toasts />
       <Suspense>
         {overlay === "menu" && (
           <MenuDrawer onClose={close} onPalette={() => setOverlay("palette")} onHelp={() => setOverlay("help")} />

@@ -1,4 +1,5 @@
 import { useEffect } from "react";
+import { keySequence } from "./key-sequence.ts";
 
 export interface Shortcut {
   /** As in `KeyboardEvent.key`, with a space between two keys. `mod+k` is Ctrl+K or ⌘K. */
@@ -7,35 +8,25 @@ export interface Shortcut {
   readonly run: () => void;
 }
 
-const sequenceMs = 1_200;
-
 /** Handles shortcuts, except while the user types. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   useEffect(() => {
-    let first = "";
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const forget = keySequence.register(shortcuts);
     const onKeyDown = (event: KeyboardEvent): void => {
       const pressed = pressedKey(event);
-      if (pressed === null || event.defaultPrevented) return;
-      if (isTyping(event.target) && !(pressed.startsWith("mod+") && !inTerminal(event.target))) return;
-      const keys = first === "" ? pressed : `${first} ${pressed}`;
-      const found =
-        shortcuts.find((shortcut) => shortcut.keys === keys) ?? shortcuts.find((shortcut) => shortcut.keys === pressed);
-      clearTimeout(timer);
-      first = "";
-      if (found !== undefined) {
-        event.preventDefault();
-        found.run();
+      if (pressed === null) return;
+      if (isTyping(event.target) && (pressed === "mod+a" || !pressed.startsWith("mod+") || inTerminal(event.target)))
         return;
-      }
-      if (shortcuts.some((shortcut) => shortcut.keys.startsWith(`${pressed} `))) {
-        first = pressed;
-        timer = setTimeout(() => (first = ""), sequenceMs);
-      }
+      const { keys } = keySequence.press(event, pressed);
+      if (event.defaultPrevented) return;
+      const found = shortcuts.find((shortcut) => shortcut.keys === keys);
+      if (found === undefined) return;
+      event.preventDefault();
+      found.run();
     };
     document.addEventListener("keydown", onKeyDown);
     return () => {
-      clearTimeout(timer);
+      forget();
       document.removeEventListener("keydown", onKeyDown);
     };
   }, [shortcuts]);
@@ -117,7 +108,7 @@ function step(selector: string, by: 1 | -1): "moved" | "waiting" | "end" {
   return "moved";
 }
 
-/** Shortcuts of the session page. None may be the second key of a two-key shortcut. */
+/** Shortcuts of the session page. */
 export const sessionShortcutList = [
   { keys: "e", label: "In a session: focus the terminal", does: "terminal" },
   { keys: "p", label: "In a session: write a prompt", does: "prompt" },

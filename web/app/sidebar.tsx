@@ -1,6 +1,7 @@
 import { ChevronDown, Search } from "lucide-react";
 import { Link, NavLink, useLocation } from "react-router";
 import type { Scope } from "../../src/wire/access.ts";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import { useLiveSessions } from "../api/sessions.ts";
 import { useMe } from "../api/sign-in.ts";
 import { Lamp, Mark } from "../ui/badge.tsx";
@@ -117,7 +118,8 @@ function AccessPlaces({ scopes, unfolded }: { readonly scopes: readonly Scope[];
 
 function LiveSessions() {
   const { data: sessions = [] } = useLiveSessions();
-  const ordered = [...sessions].toSorted((a, b) => Number(needsYou(b)) - Number(needsYou(a)));
+  const rank = (session: SessionSummary): number => (needsYou(session) ? 2 : session.pinned ? 1 : 0);
+  const ordered = [...sessions].toSorted((a, b) => rank(b) - rank(a));
   if (ordered.length === 0) return null;
   return (
     <nav aria-label="Live sessions" className="flex min-h-0 flex-col px-2">
@@ -138,7 +140,20 @@ function LiveSessions() {
               >
                 <Lamp tone={tone} className="mt-0.5 ml-0.5" />
                 <span className="min-w-0 flex-1">
-                  <span className="block truncate text-xs font-medium">{sessionTitle(session)}</span>
+                  <span
+                    className={classNames(
+                      "flex items-center gap-1.5 text-xs",
+                      session.unread && tone !== "working" ? "font-semibold" : "font-medium",
+                    )}
+                  >
+                    {session.unread && tone !== "working" && (
+                      <>
+                        <span aria-hidden className="size-1.5 shrink-0 rounded-full bg-accent-fill" />
+                        <span className="sr-only">Unread:</span>
+                      </>
+                    )}
+                    <span className="truncate">{sessionTitle(session)}</span>
+                  </span>
                   <span
                     className={classNames(
                       "block truncate text-2xs",

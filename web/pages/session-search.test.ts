@@ -8,10 +8,13 @@ test("a parsed address is formatted as the same query", () => {
   const asked = fc.record({
     query: word.map((text) => text.trim()),
     everywhere: fc.boolean(),
+    group: fc.constantFrom("" as const, "day" as const, "folder" as const, "agent" as const, "label" as const),
     filters: fc.record({
       agent: word,
       dir: word,
       status: fc.constantFrom("" as const, ...sessionStatusSchema.options),
+      label: word,
+      show: fc.constantFrom("" as const, "pinned" as const, "archived" as const),
     }),
   });
   fc.assert(
@@ -23,9 +26,10 @@ test("a parsed address is formatted as the same query", () => {
 });
 
 test("invalid filters are ignored", () => {
-  expect(parseAsked(new URLSearchParams("status=odd&in=some"))).toEqual({
+  expect(parseAsked(new URLSearchParams("status=odd&in=some&group=x&show=y"))).toEqual({
     query: "",
     everywhere: false,
-    filters: { agent: "", dir: "", status: "" },
+    group: "",
+    filters: { agent: "", dir: "", status: "", label: "", show: "" },
   });
 });

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { sessionStatusSchema } from "../../src/wire/coding.ts";
 import { useAgents } from "../api/agents.ts";
 import { useFolders, useSessionDirs } from "../api/folders.ts";
-import type { SessionFilters, SessionsAsked } from "../api/sessions.ts";
+import { type SessionFilters, type SessionsAsked, sessionGroups, useLabels } from "../api/sessions.ts";
 import { useMay } from "../api/sign-in.ts";
 import { SearchField, SelectFilter } from "../ui/field.tsx";
 import { agentName, shortPath } from "../ui/session-state.ts";
@@ -15,17 +15,20 @@ export function parseAsked(params: URLSearchParams): SessionsAsked {
   return {
     query: params.get("q")?.trim() ?? "",
     everywhere: params.get("in") === "all",
+    group: sessionGroups.find((group) => group === params.get("group")) ?? "",
     filters: {
       agent: params.get("agent") ?? "",
       dir: params.get("dir") ?? "",
       status: status.success ? status.data : "",
+      label: params.get("label") ?? "",
+      show: shows.find(([value]) => value === params.get("show"))?.[0] ?? "",
     },
   };
 }
 
-export function formatAsked({ query, everywhere, filters }: SessionsAsked): Record<string, string> {
-  const { agent, dir, status } = filters;
-  const all = { q: query, in: everywhere ? "all" : "", agent, dir, status };
+export function formatAsked({ query, everywhere, group, filters }: SessionsAsked): Record<string, string> {
+  const { agent, dir, status, label, show } = filters;
+  const all = { q: query, in: everywhere ? "all" : "", group, agent, dir, status, label, show };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
 }
 
@@ -36,13 +39,14 @@ export function useAsked(): readonly [
   const [params, setParams] = useSearchParams();
   const asked = useMemo(() => parseAsked(params), [params]);
   const change = useCallback(
-    ({ query, everywhere, ...filters }: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => {
+    ({ query, everywhere, group, ...filters }: Partial<Omit<SessionsAsked, "filters">> & Partial<SessionFilters>) => {
       setParams(
         (before) => {
           const was = parseAsked(before);
           return formatAsked({
             query: query ?? was.query,
             everywhere: everywhere ?? was.everywhere,
+            group: group ?? was.group,
             filters: { ...was.filters, ...filters },
           });
         },
@@ -67,6 +71,13 @@ const statuses = [
   ["failed", "Failed"],
 ] as const;
 
+const shows = [
+  ["pinned", "Pinned"],
+  ["archived", "Archived"],
+] as const;
+
+const groupWords = { day: "day", folder: "folder", agent: "agent", label: "label" } as const;
+
 export function SessionSearch({ asked: [asked, change] }: { readonly asked: ReturnType<typeof useAsked> }) {
   const location = useLocation();
   const input = useRef<HTMLInputElement>(null);
@@ -74,7 +85,9 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
   const { agents = [], availableAgents = [] } = useAgents().data ?? {};
   const folders = useFolders({ enabled: useMay("admin") }).data ?? [];
   const { data: dirs = [] } = useSessionDirs();
-  const { agent, dir, status } = asked.filters;
+  const { data: labels = [] } = useLabels();
+  const { agent, dir, status, label, show } = asked.filters;
+  const labelChoices = [...new Set([...labels.map((each) => each.label), ...(label === "" ? [] : [label])])];
   const worked = dirs.map((each) => each.dir);
   const folderChoices = [...new Set([...folders.map(({ path }) => path), ...worked, ...(dir === "" ? [] : [dir])])];
 
@@ -125,6 +138,48 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
             </option>
           ))}
         </SelectFilter>
+        <SelectFilter
+          label="Show"
+          value={show}
+          onChange={(event) => change({ show: shows.find(([value]) => value === event.target.value)?.[0] ?? "" })}
+        >
+          <option value="">Not archived</option>
+          {shows.map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ))}
+        </SelectFilter>
+        {labelChoices.length > 0 && (
+          <SelectFilter
+            label="Label"
+            value={label}
+            onChange={(event) => change({ label: event.target.value })}
+            className="sm:max-w-40"
+          >
+            <option value="">Labels</option>
+            {labelChoices.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </SelectFilter>
+        )}
+        {asked.query === "" && (
+          <SelectFilter
+            label="Group by"
+            className="sm:ml-auto"
+            value={asked.group}
+            onChange={(event) => change({ group: sessionGroups.find((group) => group === event.target.value) ?? "" })}
+          >
+            <option value="">No groups</option>
+            {sessionGroups.map((group) => (
+              <option key={group} value={group}>
+                By {groupWords[group]}
+              </option>
+            ))}
+          </SelectFilter>
+        )}
         {asked.query !== "" && (
           <SelectFilter
             label="Search in"

@@ -1,17 +1,21 @@
 import { Plus } from "lucide-react";
-import { useMemo } from "react";
+import { lazy, Suspense, useEffect, useMemo } from "react";
 import { Link } from "react-router";
 import { useAgents } from "../api/agents.ts";
 import { type ListedSession, noFilters, sessionPageSize, useLiveSessions, useSessionPage } from "../api/sessions.ts";
 import { useMay } from "../api/sign-in.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
+import { useBulk } from "../list/bulk-run.ts";
+import { useRememberedGroup, useToggle } from "../list/list-state.ts";
+import { clearSelection, useIsSelecting } from "../list/selection.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
-import { Rows } from "../ui/rows.tsx";
 import { needsYou } from "../ui/session-state.ts";
-import { SessionList, SessionRow } from "./session-list.tsx";
+import { type OnToggle, RowsOf, SessionList } from "./session-list.tsx";
 import { SessionSearch, useAsked } from "./session-search.tsx";
+
+const BulkBar = lazy(async () => ({ default: (await import("../list/bulk-bar.tsx")).BulkBar }));
 
 export function SessionsPage() {
   const asked = useAsked();
@@ -21,20 +25,37 @@ export function SessionsPage() {
   const searching = query !== "";
   const first = useSessionPage(what, 0);
   const live = useLiveSessions({ ...filters, status: "" });
-  // With a status filter or a search, the list is flat.
-  const alive = searching || filters.status !== "" ? undefined : live.data;
+  // With a filter of its own, or a search, the list is flat.
+  const flat = searching || filters.status !== "" || filters.show !== "";
+  const alive = flat ? undefined : live.data;
+  const pinned = useSessionPage({ ...what, filters: { ...filters, show: "pinned" } }, 0, { enabled: !flat });
+  const pinnedRows = flat ? undefined : pinned.data?.listed;
+  const grouped = what.group !== "";
   const groups = useMemo(() => {
     const rows = (alive ?? []).map((session) => ({ session, match: null }));
-    return {
-      waiting: rows.filter(({ session }) => needsYou(session)),
-      lively: rows.filter(({ session }) => !needsYou(session)),
-      ids: new Set(rows.map(({ session }) => session.sessionId)),
-    };
-  }, [alive]);
+    const waiting = rows.filter(({ session }) => needsYou(session));
+    const isWaiting = new Set(waiting.map(({ session }) => session.sessionId));
+    const pins = (pinnedRows ?? []).filter(({ session }) => !session.archived && !isWaiting.has(session.sessionId));
+    const isPinned = new Set(pins.map(({ session }) => session.sessionId));
+    const lively = grouped
+      ? []
+      : rows.filter(
+          ({ session }) => !isWaiting.has(session.sessionId) && !isPinned.has(session.sessionId) && !session.archived,
+        );
+    const above = [...waiting, ...pins, ...lively];
+    return { waiting, pins, lively, above, ids: new Set(above.map(({ session }) => session.sessionId)) };
+  }, [alive, pinnedRows, grouped]);
   const total = first.data?.total ?? 0;
   const hasRest =
     total > sessionPageSize || first.data?.listed.some(({ session }) => !groups.ids.has(session.sessionId)) === true;
   useShortcuts(sessionListShortcuts);
+  useRememberedGroup(what.group, change);
+  const address = JSON.stringify(what);
+  // What the filters hide is not selected.
+  useEffect(() => clearSelection, [address]);
+  const onToggle = useToggle(what, groups.above);
+  const selecting = useIsSelecting();
+  const { run, failures } = useBulk();
 
   const nothing = groups.ids.size === 0 && !hasRest;
   const unfiltered = !searching && JSON.stringify(filters) === JSON.stringify(noFilters);
@@ -58,15 +79,22 @@ export function SessionsPage() {
           Indexing older sessions: {indexing.done} of {indexing.total} transcripts.
         </p>
       )}
-      <Group title="Needs you" rows={groups.waiting} />
-      <Group title="Running" rows={groups.lively} />
+      {(selecting || run !== null || failures.length > 0) && (
+        <Suspense>
+          <BulkBar />
+        </Suspense>
+      )}
+      <Group title="Needs you" rows={groups.waiting} onToggle={onToggle} />
+      <Group title="Pinned" rows={groups.pins} onToggle={onToggle} />
+      <Group title="Running" rows={groups.lively} onToggle={onToggle} />
       {hasRest && (
         <SessionList
-          title={searching ? "Found" : filters.status === "" ? "Recent" : "Sessions"}
+          title={searching ? "Found" : flat || grouped ? "Sessions" : "Recent"}
           asked={what}
           total={total}
           without={groups.ids}
           counted={searching}
+          onToggle={onToggle}
         />
       )}
       {nothing && first.isPending && <LoadingRows label="Loading sessions" />}
@@ -81,15 +109,16 @@ export function SessionsPage() {
   );
 }
 
-function Group({ title, rows }: { readonly title: string; readonly rows: readonly ListedSession[] }) {
+function Group(props: {
+  readonly title: string;
+  readonly rows: readonly ListedSession[];
+  readonly onToggle: OnToggle;
+}) {
+  const { title, rows, onToggle } = props;
   return (
     <section aria-label={title} hidden={rows.length === 0} className="mb-6">
       <h2 className="label-caps mb-1.5 px-1">{title}</h2>
-      <Rows label={title}>
-        {rows.map((row) => (
-          <SessionRow key={row.session.sessionId} {...row} />
-        ))}
-      </Rows>
+      <RowsOf label={title} rows={rows} onToggle={onToggle} framed />
     </section>
   );
 }

@@ -12,6 +12,9 @@ import {
 import { acting } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
+import { RowActions, TitleField } from "../list/row-actions.tsx";
+import { rename, useIsRenaming } from "../list/selection.ts";
+import { useSeen } from "../list/use-seen.ts";
 import { Lamp } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
@@ -86,6 +89,8 @@ export function SessionHeader({
 }) {
   const keep = useKeepRunning(summary, sessionId);
   const mayWrite = useMay("coding:write");
+  const renaming = useIsRenaming(summary.sessionId);
+  useSeen(summary);
   const { tone, words } = sessionState(summary);
   const ours = summary.owner !== "external";
   const live = isLive(summary);
@@ -102,13 +107,25 @@ export function SessionHeader({
           <ArrowLeft aria-hidden className="size-4" />
         </Link>
         <Lamp tone={tone} />
-        <h1
-          className="min-w-0 flex-1 truncate text-[0.9375rem] font-semibold tracking-tight"
-          title={sessionTitle(summary)}
-        >
-          {sessionTitle(summary)}
-        </h1>
+        {renaming ? (
+          <div className="min-w-0 flex-1">
+            <TitleField session={summary} />
+          </div>
+        ) : (
+          <h1
+            className="min-w-0 flex-1 truncate text-[0.9375rem] font-semibold tracking-tight"
+            title={sessionTitle(summary)}
+            onDoubleClick={() => mayWrite && rename(summary.sessionId)}
+          >
+            {sessionTitle(summary)}
+          </h1>
+        )}
         <State {...{ tone, words }} className="max-sm:max-w-24 max-sm:truncate" />
+        {mayWrite && (
+          <span className="contents max-lg:hidden">
+            <RowActions session={summary} />
+          </span>
+        )}
         {mayWrite && ours && (
           <div className="flex items-center gap-1.5">
             {live && works && (

@@ -1,0 +1,43 @@
+/** How long the second key of a two-key shortcut can take. */
+export const sequenceMs = 1_200;
+
+/**
+ * The first key of a two-key shortcut, until the second one or for {@link sequenceMs}. There is one for all parts of the page: the second
+ * key never acts alone, such as the `a` of `g a` on a permission request.
+ */
+export function createKeySequence(now: () => number = () => performance.now()) {
+  const lists = new Set<readonly { readonly keys: string }[]>();
+  let first: { readonly key: string; readonly atMs: number } | null = null;
+  /** The last event and what it means, so that each listener gets the same answer. */
+  let read: { readonly event: unknown; readonly keys: string; readonly isSecond: boolean } | null = null;
+
+  return {
+    /** @returns forgets the shortcuts */
+    register(shortcuts: readonly { readonly keys: string }[]): () => void {
+      lists.add(shortcuts);
+      return () => lists.delete(shortcuts);
+    },
+    /** The keys that a press completes: both of a sequence, or its own. `isSecond`: only a two-key shortcut may use it. */
+    press(event: unknown, key: string): { readonly keys: string; readonly isSecond: boolean } {
+      if (read?.event === event) return read;
+      const before = first !== null && now() - first.atMs <= sequenceMs ? first.key : null;
+      const all = [...lists].flat();
+      first = null;
+      if (before !== null) {
+        read = { event, keys: `${before} ${key}`, isSecond: true };
+        return read;
+      }
+      if (all.some(({ keys }) => keys.startsWith(`${key} `))) first = { key, atMs: now() };
+      read = { event, keys: key, isSecond: false };
+      return read;
+    },
+    reset(): void {
+      first = null;
+    },
+  };
+}
+
+export type KeySequence = ReturnType<typeof createKeySequence>;
+
+/** That of this page. */
+export const keySequence: KeySequence = createKeySequence();
