@@ -19,25 +19,18 @@ export function createKeySequence(now: () => number = () => performance.now()) {
     },
     /** The keys that a press completes: both of a sequence, or its own. `isSecond`: only a two-key shortcut may use it. */
     press(event: unknown, key: string): { readonly keys: string; readonly isSecond: boolean } {
-      if (read?.event === event) return read;
+      if (read !== null && read.event === event) return read;
       const before = first !== null && now() - first.atMs <= sequenceMs ? first.key : null;
       const all = [...lists].flat();
       first = null;
-      if (before !== null) {
-        read = { event, keys: `${before} ${key}`, isSecond: true };
-        return read;
-      }
-      if (all.some(({ keys }) => keys.startsWith(`${key} `))) first = { key, atMs: now() };
-      read = { event, keys: key, isSecond: false };
-      return read;
-    },
-    reset(): void {
-      first = null;
+      const isSecond = before !== null;
+      if (!isSecond && all.some(({ keys }) => keys.startsWith(`${key} `))) first = { key, atMs: now() };
+      const meaning = { event, keys: isSecond ? `${before} ${key}` : key, isSecond };
+      read = meaning;
+      return meaning;
     },
   };
 }
 
-export type KeySequence = ReturnType<typeof createKeySequence>;
-
 /** That of this page. */
-export const keySequence: KeySequence = createKeySequence();
+export const keySequence = createKeySequence();

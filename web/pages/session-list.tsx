@@ -186,14 +186,9 @@ const SessionRow = memo(function SessionRow({
             type="checkbox"
             aria-label={`Select ${sessionTitle(session)}`}
             checked={selected}
-            onChange={() => onToggle(session, false)}
-            onClick={(event) => {
-              // React reports a change without its keys.
-              if (event.shiftKey) {
-                event.preventDefault();
-                onToggle(session, true);
-              }
-            }}
+            // React reports a change without its keys.
+            onChange={() => undefined}
+            onClick={(event) => onToggle(session, event.shiftKey)}
             className="size-3.5 accent-(--color-accent-fill)"
           />
         </label>
