@@ -70,6 +70,7 @@ export const furtherTests: readonly string[] = [
   "test/web/reconnect.test.ts",
   "test/web/session-list.test.ts",
   "test/web/session-tools.test.ts",
+  "test/web/session-notes.test.ts",
   "test/web/session-truth.test.ts",
   "test/web/setup.test.ts",
   "test/web/split-view.test.ts",

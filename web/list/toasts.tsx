@@ -10,7 +10,7 @@ export interface Toast {
 }
 
 /** Long enough to read and undo. */
-const shownMs = 10_000;
+const shownMs = 30_000;
 
 let shown: Toast | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
