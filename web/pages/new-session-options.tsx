@@ -107,7 +107,7 @@ export function NewSessionOptions({
   );
 }
 
-const everything = { query: "", everywhere: false, filters: noFilters };
+const everything = { query: "", everywhere: false, group: "", filters: noFilters } as const;
 
 /** Models that this agent was used with lately: no agent lists those that it has. */
 function useModels(agent: string): readonly string[] {
