@@ -867,6 +867,8 @@ export type ListInput = {
   readonly label?: string | undefined;
   /** Only sessions with an id, current or earlier, that starts with this. */
   readonly idPrefix?: string | undefined;
+  /** Orders by group, then most recently updated first, and names each session's group: its folder (of a worktree, that of its repository), agent, or first label. */
+  readonly group?: "folder" | "agent" | "label" | undefined;
   /** Defaults to 20. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
@@ -883,8 +885,93 @@ export type ListOutput = {
     readonly done: number;
     readonly total: number;
   } | null;
-  /** Most recently updated first. */
-  readonly sessions: ReadonlyArray<SessionSummary>;
+  /** Most recently updated first, within groups. */
+  readonly sessions: ReadonlyArray<{
+    readonly sessionId: string;
+    /** Other ids of this session, such as a provisional one. */
+    readonly sessionAliases: ReadonlyArray<string>;
+    readonly agent: string;
+    readonly dir: string;
+    readonly title: string | null;
+    readonly status: "initializing" | "running" | "completed" | "failed";
+    readonly activity: "starting" | "working" | "idle" | "needs_permission" | "needs_answer" | "needs_attention" | "needs_login" | "limited" | null;
+    /** Which side runs the live process. Null if there is none. */
+    readonly owner: "gateway" | "external" | null;
+    readonly pid: number | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    readonly turnCount: number;
+    readonly queuedPrompts: number;
+    /** True if the next queued prompt waits because the agent's composer holds text typed in the terminal. */
+    readonly draft: boolean;
+    readonly model: string | null;
+    readonly branch: string | null;
+    readonly worktree: {
+      /** Directory of the main project. */
+      readonly repository: string;
+      readonly path: string;
+      readonly branch: string;
+      readonly baseBranch: string;
+      /** Removed when the session was closed. Resuming the session recreates it from its branch. */
+      readonly removed: boolean;
+      /** Uncommitted work saved as a commit when the worktree was removed. `postern rescue restore` restores it. */
+      readonly rescue: {
+        readonly ref: string;
+        readonly commit: string;
+      } | null;
+    } | null;
+    readonly permissions: ReadonlyArray<{
+      readonly permissionId: string;
+      /** Use of a tool, a question to the user, a plan, or a dialog of the agent itself, such as a trust prompt. */
+      readonly kind: "permission" | "question" | "plan" | "dialog";
+      /** Tool name, or the subject of a dialog. */
+      readonly tool: string;
+      readonly input: unknown;
+      readonly askedAt: string;
+      /** False if it can only be answered in the agent's terminal. */
+      readonly answerable: boolean;
+      /** Options of a dialog, in order. */
+      readonly choices?: ReadonlyArray<{
+        readonly choiceId: string;
+        /** Text on the agent's screen. Untrusted. */
+        readonly label: string;
+      }> | undefined;
+    }>;
+    /** Terminal screen while `activity` is `needs_attention`. Untrusted. */
+    readonly screen: string | null;
+    readonly resetsAt: string | null;
+    /** Transcript size. */
+    readonly sizeBytes: number;
+    /** 128 plus the signal number after a signal. */
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    readonly failure: {
+      readonly exitCode: number | null;
+      readonly signal: string | null;
+      readonly lastScreen: string;
+    } | null;
+    /** Why the last turn ended without an answer, as reported by the agent or vendor. Untrusted. */
+    readonly turnFailure: string | null;
+    /** Problems of the live agent's environment, such as its sandbox, with fixes. Untrusted. */
+    readonly warnings: ReadonlyArray<string>;
+    readonly continuedBy: string | null;
+    readonly closedAt: string | null;
+    readonly pinned: boolean;
+    /** Hidden from lists, unless it needs an answer. */
+    readonly archived: boolean;
+    /** In alphabetical order. */
+    readonly labels: ReadonlyArray<string>;
+    /** True if it changed since this account last saw it. */
+    readonly unread: boolean;
+    /** True if the agent is never ended for being idle. */
+    readonly keepRunning: boolean;
+    /** When the idle agent is ended unless it is used before. Null while it is in use or keeps running. */
+    readonly idleEndsAt: string | null;
+    /** How long the agent was idle before the gateway ended it. Null if it ended otherwise or runs. */
+    readonly endedAfterIdleMs: number | null;
+    /** With `group`. Null for a session without a label. */
+    readonly group?: string | null | undefined;
+  }>;
 };
 
 export type ListPromptsInput = {
