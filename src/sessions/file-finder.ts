@@ -23,7 +23,7 @@ export interface FileAnswer {
 
 export type FoundFiles = Pick<FileAnswer, "paths" | "truncated">;
 
-/** Finds files of directories by incomplete names, in a thread of its own. */
+/** Finds files of directories by incomplete names, in a separate thread. */
 export interface FileFinder {
   /** A directory that is not listed in time has no matches yet, and is truncated. */
   find(search: Omit<FileSearch, "id">): Promise<FoundFiles>;
