@@ -159,6 +159,7 @@ describe("every route of a gateway", () => {
       ({ scope, isPublic }) => !isPublic && (scope === null || scope.endsWith(":read")),
     );
     expect(namesOf(withLittle)).toEqual([
+      "DELETE /api/push/subscriptions/:subscriptionId",
       "DELETE /mcp",
       "POST /api/coding/coding_list_agents",
       "POST /api/coding/coding_list_sessions",
@@ -171,11 +172,17 @@ describe("every route of a gateway", () => {
       // What the caller itself has seen.
       "POST /api/coding/sessions/:sessionId/seen",
       "POST /api/coding/terminal-ticket",
+      // The caller's own browsers.
+      "POST /api/push/presence",
+      "POST /api/push/subscriptions",
+      "POST /api/push/subscriptions/:subscriptionId/test",
       "POST /api/sign-out",
       "POST /mcp",
     ]);
     // Signing in, and the protocol's own routes, which know their callers by other means.
     expect(namesOf(changing.filter(({ isPublic }) => isPublic))).toEqual([
+      // With the single-use token of a notification.
+      "POST /api/push/actions",
       "POST /api/sign-in",
       "POST /api/sign-in/passkey",
       "POST /api/sign-in/passkey/options",
