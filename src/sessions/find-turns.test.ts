@@ -41,7 +41,14 @@ async function setUp() {
   const transcripts = createTranscripts({ formats: transcriptFormats, clock: systemClock, log: silentLog });
   onTestFinished(() => transcripts.close());
   const record = sessionRecord({ sessionId: "s", agent: "claude-code", transcriptPath: path });
-  const session: LocatedSession = { record, stored: true, accountId: "owner", template: claudeCode, env: {}, live: null };
+  const session: LocatedSession = {
+    record,
+    stored: true,
+    accountId: "owner",
+    template: claudeCode,
+    env: {},
+    live: null,
+  };
   const finds = createFindTurns({
     transcripts,
     locator: {
