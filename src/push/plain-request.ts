@@ -36,9 +36,8 @@ function textOf(input: unknown): string | null {
   if (typeof input === "string") return input;
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
   const fields = Object.entries(input).filter(([, value]) => value !== undefined);
-  const [first] = fields;
-  if (first === undefined) return null;
-  const [, only]: readonly [string, unknown] = first;
+  if (fields.length === 0) return null;
+  const only: unknown = fields[0]?.[1];
   if (fields.length === 1 && typeof only === "string") return only;
   if (!fields.every(([name]) => /^\w+$/.test(name))) return null;
   return fields.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ");

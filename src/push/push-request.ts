@@ -36,7 +36,7 @@ export async function pushRequest(target: PushTarget, text: string, options: Pus
     urgency,
     ...(topic === null ? {} : { topic }),
   });
-  const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+  const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, `${value}`]);
   return { headers: Object.fromEntries(texts), body: body ?? new Uint8Array() };
 }
 

@@ -245,6 +245,6 @@ function withdrawal({ sessionId }: WaitingNotice, { target }: StoredSubscription
 /** Text from a transcript, as one line. */
 function shortLine(text: string): string {
   const line = text.replaceAll(/[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]+/gu, " ").trim();
-  const characters = [...line];
+  const characters = Array.from(line);
   return characters.length <= maxTitleCharacters ? line : `${characters.slice(0, maxTitleCharacters - 1).join("")}…`;
 }

@@ -53,7 +53,7 @@ describeOnBothStores("drafts", (openStore) => {
     const replaceBoth = async (version: number) => {
       const answers = await Promise.all(["phone", "desk"].map((text) => drafts.save("s1", { text, version }, owner)));
       const winner = answers.find(({ saved }) => saved);
-      expect(answers.map(({ saved }) => saved).toSorted()).toEqual([false, true]);
+      expect(answers.filter(({ saved }) => saved)).toHaveLength(1);
       expect(answers.find(({ saved }) => !saved)).toEqual({ ...winner, saved: false });
       return winner?.version ?? 0;
     };

@@ -39,7 +39,7 @@ export function createDrafts(deps: {
 
   async function found(key: Key): Promise<Draft> {
     const row = await draftsOf(key).selectAll().executeTakeFirst();
-    return row === undefined ? none : draftOf(row.text, Number(row.version));
+    return row === undefined ? none : draftOf(row.text, row.version);
   }
 
   function draftsOf({ account_id, agent, session_id }: Key) {

@@ -100,14 +100,14 @@ export function createQueue(deps: QueueDeps): Queue {
 
   /** All of it while the session is held: no prompt is added and no agent started meanwhile. */
   function apply(input: EditPromptInput, caller: Caller): Promise<LiveSession | null> {
-    const { sessionId, promptId, text, position, sendNow = false } = input;
+    const { sessionId, promptId, text, position, sendNow: now = false } = input;
     return locator.withSession(sessionId, caller, async (session) => {
-      if (sendNow) requireMayPrompt(session.record, caller);
+      if (now) requireMayPrompt(session.record, caller);
       await waiting.find(session.record.sessionId, promptId);
       if (text !== undefined) await edit(session, { promptId, text }, caller);
-      const place = sendNow ? 0 : position;
+      const place = now ? 0 : position;
       if (place !== undefined) await move(session, promptId, place);
-      return session.live ?? (sendNow ? resume(session, caller) : null);
+      return session.live ?? (now ? resume(session, caller) : null);
     });
   }
 

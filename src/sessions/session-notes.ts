@@ -84,7 +84,7 @@ export function createNoteStore(db: Kysely<Tables>, options: { readonly maxSeen?
       .select(({ fn }) => fn.countAll<number>().as("rows"))
       .where("account_id", "=", accountId)
       .executeTakeFirstOrThrow();
-    if (Number(counted.rows) <= limit) return;
+    if (counted.rows <= limit) return;
     const last = await db
       .selectFrom("session_seen")
       .select("seen_at")

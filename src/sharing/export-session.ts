@@ -58,7 +58,10 @@ export async function* exportSession(
   let last = -1;
   while (part.turns.length > 0 && last < turnCount - 1) {
     for (const turn of part.turns) {
-      if (written > maxCharacters) return yield format.end({ cutAt: last });
+      if (written > maxCharacters) {
+        yield format.end({ cutAt: last });
+        return;
+      }
       const text = format.turn(maskTurn(turn, masking), { agent, isFirst: last === -1 });
       written += text.length;
       last = turn.index;
@@ -73,7 +76,7 @@ export async function* exportSession(
 /** One JSON object, `{ session, turns }`. */
 export const jsonFormat: ConversationFormat = {
   images: true,
-  head: ({ expiresAt: _, ...session }) => `{"session":${JSON.stringify(session)},"turns":[`,
+  head: (session) => `{"session":${JSON.stringify({ ...session, expiresAt: undefined })},"turns":[`,
   turn: (turn, { isFirst }) => `${isFirst ? "" : ","}\n${JSON.stringify(turn)}`,
   end: ({ cutAt }) => `\n],"cutAt":${JSON.stringify(cutAt)}}\n`,
 };

@@ -47,7 +47,7 @@ function fenceAt(lines: readonly string[], at: number): Fence | null {
   const closing = new RegExp(`^[ \\t]{0,12}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*$`);
   let end = at + 1;
   while (end < lines.length && !closing.test(lines[end] ?? "")) end += 1;
-  const content = lines.slice(at + 1, end).map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line));
+  const content = lines.slice(at + 1, end).map((each) => (each.startsWith(indent) ? each.slice(indent.length) : each));
   const shown = drawn.has(language.toLowerCase()) ? "" : language;
   return { content: content.join("\n"), language: shown, next: end + 1 };
 }

@@ -141,7 +141,11 @@ describe("in a long conversation", () => {
       .first()
       .waitFor();
     const marked = () =>
-      page.evaluate(() => [...(CSS.highlights.get("postern-search-here") ?? [])].map((range) => range.toString()));
+      page.evaluate(() =>
+        [...(CSS.highlights.get("postern-search-here") ?? [])].map((range) =>
+          range instanceof Range ? range.cloneContents().textContent : "",
+        ),
+      );
     await expect.poll(marked, patience).toContain("needle");
     await lookAt(visit, "search-in-session-desktop");
     await page.keyboard.press("Escape");

@@ -46,7 +46,7 @@ export function LabelsDialog({ session, onClose }: { readonly session: SessionSu
         />
         <datalist id={listId}>
           {known.map(({ label }) => (
-            <option key={label} value={label} />
+            <option key={label}>{label}</option>
           ))}
         </datalist>
         <Button type="submit" variant="primary" className="h-9" busy={busy} disabled={typed.trim() === ""}>

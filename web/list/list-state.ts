@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useMemo } from "react";
+import { useCallback, useEffect, useEffectEvent, useMemo } from "react";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import {
   type ListedSession,
@@ -18,11 +18,12 @@ export function useRememberedGroup(
   group: SessionGroup | "",
   change: (changes: { readonly group: SessionGroup | "" }) => void,
 ): void {
-  useEffect(() => {
+  const restore = useEffectEvent(() => {
     const stored = sessionGroups.find((one) => one === localStorage.getItem(groupName));
     if (group === "" && stored !== undefined) change({ group: stored });
-    // Only when the page opens: afterwards the choice is remembered.
-  }, []);
+  });
+  // Only when the page opens: afterwards the choice is remembered.
+  useEffect(() => restore(), []);
   useEffect(() => {
     localStorage.setItem(groupName, group);
   }, [group]);

@@ -8,6 +8,8 @@ const none: Selection = new Map();
 let selected: Selection = none;
 /** Where a range begins: the session that was clicked last. */
 let anchorId: string | null = null;
+/** The list that the selection belongs to. */
+let listed = "";
 /** The row whose title is being edited. */
 let renamingId: string | null = null;
 const listeners = new Set<() => void>();
@@ -52,6 +54,12 @@ export function rename(sessionId: string | null): void {
 export function clearSelection(): void {
   anchorId = null;
   set(none);
+}
+
+/** Another list begins without a selection. */
+export function startSelection(list: string): void {
+  if (list !== listed) clearSelection();
+  listed = list;
 }
 
 export function deselect(sessionIds: readonly string[]): void {

@@ -19,14 +19,16 @@ export function useSeen({
   const client = useQueryClient();
   const lastMs = useRef(Number.NEGATIVE_INFINITY);
   const failed = useRef(false);
+  const markedAt = useRef<string | null>(null);
   useEffect(() => {
-    if (!unread) return;
+    if (!unread || markedAt.current === updatedAt) return;
     const see = async (): Promise<void> => {
       if (document.visibilityState !== "visible") return;
       lastMs.current = performance.now();
       try {
         await acting.seeSession({ sessionId }, { output: seenSchema });
         failed.current = false;
+        markedAt.current = updatedAt;
         void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
       } catch (error) {
         // Once: the next change tries again.

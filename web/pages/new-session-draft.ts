@@ -39,7 +39,8 @@ export function sharedText(given: Partial<NewSession>): string {
 
 export function sharedForm(text: string): Partial<NewSession> {
   try {
-    const { given } = draftSchema.parse({ given: JSON.parse(text), idempotencyKey: "" });
+    const parsed: unknown = JSON.parse(text);
+    const { given } = draftSchema.parse({ given: parsed, idempotencyKey: "" });
     return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   } catch {
     return {}; // empty, or of another version

@@ -69,7 +69,7 @@ export function NewSessionOptions({
         />
         <datalist id={listId}>
           {models.map((model) => (
-            <option key={model} value={model} />
+            <option key={model}>{model}</option>
           ))}
         </datalist>
         <SelectField

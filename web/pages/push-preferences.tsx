@@ -80,7 +80,7 @@ function QuietHoursFields(props: {
   readonly onChange: (quietHours: PushPreferences["quietHours"]) => void;
 }) {
   const { quietHours, onChange } = props;
-  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zones = [...new Set([here, quietHours?.timeZone ?? here, ...Intl.supportedValuesOf("timeZone")])];
   return (
     <div className="flex flex-col gap-3">

@@ -104,7 +104,7 @@ const SessionsOfPage = memo(function SessionsOfPage(props: {
 });
 
 /** Selects or deselects a row; with `range`, all rows since the last one too. */
-export type OnToggle = (session: SessionSummary, range: boolean) => void;
+export type OnToggle = (session: SessionSummary, range: boolean) => Promise<void>;
 
 export function RowsOf(props: {
   readonly label: string;
@@ -188,7 +188,7 @@ const SessionRow = memo(function SessionRow({
             checked={selected}
             // React reports a change without its keys.
             onChange={() => undefined}
-            onClick={(event) => onToggle(session, event.shiftKey)}
+            onClick={(event) => void onToggle(session, event.shiftKey)}
             className="size-3.5 accent-(--color-accent-fill)"
           />
         </label>
@@ -269,7 +269,7 @@ const SessionRow = memo(function SessionRow({
       )}
       {mayWrite && (
         <span className="flex w-11 shrink-0 justify-center pt-2 pointer-coarse:pt-1">
-          <RowActions session={session} onSelect={() => onToggle(session, false)} />
+          <RowActions session={session} onSelect={() => void onToggle(session, false)} />
         </span>
       )}
     </li>

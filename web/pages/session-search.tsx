@@ -132,9 +132,9 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
           onChange={(event) => change({ status: statuses.find(([value]) => value === event.target.value)?.[0] ?? "" })}
         >
           <option value="">Status</option>
-          {statuses.map(([value, label]) => (
+          {statuses.map(([value, words]) => (
             <option key={value} value={value}>
-              {label}
+              {words}
             </option>
           ))}
         </SelectFilter>

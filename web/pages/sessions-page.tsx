@@ -7,7 +7,7 @@ import { useMay } from "../api/sign-in.ts";
 import { listShortcuts, useShortcuts } from "../app/shortcuts.ts";
 import { useBulk } from "../list/bulk-run.ts";
 import { useRememberedGroup, useToggle } from "../list/list-state.ts";
-import { clearSelection, useIsSelecting } from "../list/selection.ts";
+import { clearSelection, startSelection, useIsSelecting } from "../list/selection.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
@@ -52,7 +52,8 @@ export function SessionsPage() {
   useRememberedGroup(what.group, change);
   const address = JSON.stringify(what);
   // What the filters hide is not selected.
-  useEffect(() => clearSelection, [address]);
+  useEffect(() => startSelection(address), [address]);
+  useEffect(() => clearSelection, []);
   const onToggle = useToggle(what, groups.above);
   const selecting = useIsSelecting();
   const { run, failures } = useBulk();

@@ -69,9 +69,9 @@ export function PromptBox(props: {
   const ask = useAct({
     mutationFn: ({ prompt, choices }: { readonly prompt: string; readonly choices: Choices }) => {
       const { ids } = attachments;
-      const text = [prompt, ...ids].join("\n");
-      const known = sending.current.text === text ? sending.current : { ...nothingSent, key: idempotencyKey() };
-      sending.current = { ...known, text, choices: { ...known.choices, ...choices } };
+      const content = [prompt, ...ids].join("\n");
+      const known = sending.current.text === content ? sending.current : { ...nothingSent, key: idempotencyKey() };
+      sending.current = { ...known, text: content, choices: { ...known.choices, ...choices } };
       const input = {
         sessionId: summary.sessionId,
         dir: summary.dir,

@@ -8,7 +8,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import { ErrorNotice, QueryState } from "../ui/notice.tsx";
 import { Rows } from "../ui/rows.tsx";
-import { exactTime } from "../ui/time.tsx";
+import { exactTime, useNow } from "../ui/time.tsx";
 import { countedTimes, expiryWords } from "./share-words.ts";
 
 const daySeconds = 86_400;
@@ -22,6 +22,7 @@ const lifetimes = [
 /** Creates, lists and revokes read-only links to one session. */
 export function ShareDialog({ sessionId, onClose }: { readonly sessionId: string; readonly onClose: () => void }) {
   const key = ["shares", sessionId];
+  const nowMs = useNow();
   const [expiresIn, setExpiresIn] = useState(`${7 * daySeconds}`);
   const list = useRead(key, ({ signal }) => reading.listShares({ sessionId }, { signal, output: shareListSchema }), {
     staleTime: 0,
@@ -60,7 +61,7 @@ export function ShareDialog({ sessionId, onClose }: { readonly sessionId: string
       {created !== undefined && (
         <div className="mt-4">
           <CopyField label="Link" text={created.url}>
-            Copy it now: it is shown only once. {expiryWords(created.expiresAt, Date.now())}.
+            Copy it now: it is shown only once. {expiryWords(created.expiresAt, nowMs)}.
           </CopyField>
         </div>
       )}
@@ -86,10 +87,11 @@ export function ShareDialog({ sessionId, onClose }: { readonly sessionId: string
 
 function ShareRow(props: { readonly share: Share; readonly busy: boolean; readonly onRevoke: () => void }) {
   const { share, busy, onRevoke } = props;
+  const nowMs = useNow();
   return (
     <li className="flex items-center justify-between gap-3 px-3 py-2">
       <div className="min-w-0 text-sm">
-        <p title={exactTime(share.expiresAt)}>{expiryWords(share.expiresAt, Date.now())}</p>
+        <p title={exactTime(share.expiresAt)}>{expiryWords(share.expiresAt, nowMs)}</p>
         <p className="text-xs text-ink-faint">
           Created {exactTime(share.createdAt)} · {countedTimes(share.opens)}
         </p>

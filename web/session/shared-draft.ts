@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { type Draft, draftSchema, maxDraftLength, savedDraftSchema } from "../../src/wire/drafts.ts";
 import { acting, reading } from "../api/client.ts";
 import type { DraftStorage } from "./drafts.ts";
@@ -56,22 +56,20 @@ export function useSharedDraft(props: {
   const { name, place, text, onTake, enabled } = props;
   /** Another device's draft, to choose between. */
   const [other, setOther] = useState<Draft | null>(null);
-  const latest = useRef({ text, onTake });
-  latest.current = { text, onTake };
-  const sync = useMemo(
-    () =>
-      createSync({
-        ...{ name, place, storage: localStorage, setOther },
-        text: () => latest.current.text,
-        take: (next) => latest.current.onTake(next),
-      }),
-    [name, place],
-  );
+  const currentText = useEffectEvent(() => text);
+  const take = useEffectEvent((next: string) => onTake(next));
+  const sync = useRef<Sync | null>(null);
   useEffect(() => {
+    const created = createSync({
+      ...{ name, place, storage: localStorage, setOther },
+      text: () => currentText(),
+      take: (next) => take(next),
+    });
+    sync.current = created;
     if (!enabled) return;
     const controller = new AbortController();
     const look = (): void => {
-      if (document.visibilityState === "visible") void sync.look(controller.signal);
+      if (document.visibilityState === "visible") void created.look(controller.signal);
     };
     look();
     document.addEventListener("visibilitychange", look);
@@ -79,26 +77,28 @@ export function useSharedDraft(props: {
       controller.abort();
       document.removeEventListener("visibilitychange", look);
     };
-  }, [sync, enabled]);
+  }, [name, place, enabled]);
   useEffect(() => {
-    if (!enabled || other !== null || !sync.isChanged(text)) return;
-    const timer = setTimeout(() => void sync.save(), pauseMs);
+    if (!enabled || other !== null || sync.current?.isChanged(text) !== true) return;
+    const timer = setTimeout(() => void sync.current?.save(), pauseMs);
     return () => clearTimeout(timer);
-  }, [sync, enabled, other, text]);
+  }, [enabled, other, text]);
   return {
     other,
     /** Ends the question about another device's draft. */
     choose(which: "this" | "other"): void {
       if (other === null) return;
       setOther(null);
-      sync.settle(other);
+      sync.current?.settle(other);
       if (which === "other") onTake(other.text);
-      else void sync.save();
+      else void sync.current?.save();
     },
     /** After the text was sent. */
-    sent: () => sync.sent(),
+    sent: () => sync.current?.sent(),
   };
 }
+
+type Sync = ReturnType<typeof createSync>;
 
 /** Requests run one after another, so that a late one overwrites nothing. */
 function createSync(deps: {

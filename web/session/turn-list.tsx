@@ -119,8 +119,8 @@ function useStickToEnd(
     if (element === null) return;
     const first = turns[0]?.index ?? -1;
     const grewAbove = before.current.first > first && first !== -1;
-    if (grewAbove) element.scrollTop += element.scrollHeight - before.current.height;
-    else if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
+    if (grewAbove) element.scrollBy({ top: element.scrollHeight - before.current.height });
+    else if (sticking.current && enabled) element.scrollTo({ top: element.scrollHeight });
     before.current = { first, height: element.scrollHeight };
   }, [list, turns, enabled]);
   useEffect(() => {
@@ -134,7 +134,7 @@ function useStickToEnd(
     element.addEventListener("scroll", look, { passive: true });
     // Highlighting, rendering and window size change heights too.
     const observer = new ResizeObserver(() => {
-      if (sticking.current && enabled) element.scrollTop = element.scrollHeight;
+      if (sticking.current && enabled) element.scrollTo({ top: element.scrollHeight });
     });
     observer.observe(element);
     for (const child of element.children) observer.observe(child);
@@ -163,14 +163,16 @@ function useShownTurn(
   }: { readonly target: TurnTarget | null; readonly turns: readonly Turn[]; readonly release: () => void },
 ): void {
   const shown = useRef(0);
+  const isLoaded = turns.some(({ index }) => index === target?.index);
   useLayoutEffect(() => {
     const element = list.current;
+    if (!isLoaded) return;
     const turn = target === null ? null : element?.querySelector(`[data-turn="${target.index}"]`);
     if (target === null || element === null || turn == null || shown.current === target.nth) return;
     shown.current = target.nth;
     release();
     scrollToTurn(element, turn);
-  }, [list, target, turns, release]);
+  }, [list, target, isLoaded, release]);
 }
 
 function useOlderOnSight(

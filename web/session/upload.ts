@@ -26,8 +26,8 @@ export function uploadFile(
     for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name === "" ? "file" : file.name));
     request.setRequestHeader("content-type", "application/octet-stream");
-    request.upload.onprogress = ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total);
-    request.onload = () => {
+    request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 0 : loaded / total));
+    request.addEventListener("load", () => {
       try {
         const answer: unknown = JSON.parse(request.responseText);
         if (request.status !== 201) reject(errorOfAnswer(request.status, answer));
@@ -35,8 +35,8 @@ export function uploadFile(
       } catch (error) {
         reject(error);
       }
-    };
-    request.onerror = () => reject(new Error("The upload was interrupted. Try again."));
+    });
+    request.addEventListener("error", () => reject(new Error("The upload was interrupted. Try again.")));
     signal.addEventListener("abort", () => request.abort(), { once: true });
     request.send(file);
   });
@@ -79,8 +79,10 @@ export async function readPicture(attachmentId: string, signal: AbortSignal): Pr
 function dataUrlOf(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => (typeof reader.result === "string" ? resolve(reader.result) : reject(new Error("No text.")));
-    reader.onerror = () => reject(reader.error);
+    reader.addEventListener("load", () =>
+      typeof reader.result === "string" ? resolve(reader.result) : reject(new Error("No text.")),
+    );
+    reader.addEventListener("error", () => reject(reader.error));
     reader.readAsDataURL(blob);
   });
 }

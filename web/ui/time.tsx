@@ -51,8 +51,13 @@ export function shortDate(at: string): string {
 
 const tickMs = 30_000;
 
+/** The time of this browser, half a minute old at most. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => clock.nowMs);
+}
+
 export function RelativeTime({ at, className }: { readonly at: string; readonly className?: string }) {
-  const nowMs = useSyncExternalStore(subscribe, () => clock.nowMs);
+  const nowMs = useNow();
   return (
     <time dateTime={at} title={exactTime(at)} className={className}>
       {ago(at, nowMs)}

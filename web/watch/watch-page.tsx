@@ -87,7 +87,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
   }, []);
 
   return (
-    <div className="flex h-full flex-col" onKeyDown={onArrow}>
+    <div role="presentation" className="flex h-full flex-col" onKeyDown={onArrow}>
       <header className="flex h-11 shrink-0 items-center gap-3 border-b border-line px-3">
         <h1 className="text-sm font-semibold max-lg:sr-only">Watch</h1>
         <nav aria-label="Cells" className="flex min-w-0 gap-1 overflow-x-auto md:hidden">
