@@ -39,7 +39,7 @@ export interface AttachmentStore {
   remove(attachmentId: string, accountId: string): Promise<void>;
   /** @returns the ids of what was removed */
   removeOfSession(sessionIds: readonly string[]): Promise<readonly string[]>;
-  /** Removes what no prompt used within a day, and what belongs to removed accounts. @returns the ids */
+  /** Removes what no prompt used within a day. @returns the ids */
   removeUnused(): Promise<readonly string[]>;
 }
 
@@ -207,12 +207,8 @@ export function createAttachmentStore({
       const rows = await db
         .deleteFrom("attachments")
         // Conditions on the row itself: one that a prompt takes at this moment stays.
-        .where((eb) =>
-          eb.or([
-            eb.and([eb("session_id", "is", null), eb("created_at", "<", before)]),
-            eb.not(eb("account_id", "in", eb.selectFrom("accounts").select("accounts.account_id"))),
-          ]),
-        )
+        .where("session_id", "is", null)
+        .where("created_at", "<", before)
         .returning("attachment_id")
         .execute();
       return rows.map((row) => row.attachment_id);

@@ -20,6 +20,19 @@ describeOnBothStores("attachments", (openStore) => {
   async function open() {
     const { db } = await openStore();
     await db.insertInto("accounts").values({ account_id: "me", name: "me", is_owner: 1, created_at: 0 }).execute();
+    const session = {
+      node_id: "n",
+      agent: "a",
+      dir: "/",
+      permission_mode: "ask",
+      created_at: 0,
+      updated_at: 0,
+    } as const;
+    for (const session_id of ["s1", "s2"])
+      await db
+        .insertInto("sessions")
+        .values({ ...session, session_id })
+        .execute();
     const home = await makeTempFolder();
     let now = Date.now();
     const attachments = createAttachments({ db, home, clock: { ...systemClock, now: () => now } });

@@ -36,8 +36,8 @@ export async function pushRequest(target: PushTarget, text: string, options: Pus
     urgency,
     ...(topic === null ? {} : { topic }),
   });
-  const texts = Object.entries(headers).map(([name, value]): [string, string] => [name, `${value}`]);
-  return { headers: Object.fromEntries(texts), body: body ?? new Uint8Array() };
+  // Lengths are numbers, unlike its types say.
+  return { headers: Object.fromEntries(new Headers(headers)), body: body ?? new Uint8Array() };
 }
 
 const authBytes = 16;

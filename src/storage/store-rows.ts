@@ -21,7 +21,7 @@ export const tableNames: readonly string[] = (
   "log_entries log_turns episodes log_chunks log_words log_postings entities statements facts log_marks " +
   "log_suppressions log_tombstones log_deletions log_deletion_entries chats chat_sessions chat_marks " +
   "chat_updates chat_messages push_keys push_preferences push_kinds push_subscriptions push_deliveries push_actions " +
-  "permission_rules undriven_sessions"
+  "permission_rules undriven_sessions attachments prompt_attachments"
 ).split(" ");
 
 const migratorTables = ["kysely_migration", "kysely_migration_lock"];
