@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { beyondTheEdge, expectFlawless, lookAt, signInUrl, useBrowser, type Visit } from "../support/browser.ts";
 import { plantTranscript, untilListed } from "../support/planted-sessions.ts";
-import { openSession } from "../support/session-page.ts";
+import { openSession, patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: false });
@@ -115,7 +115,7 @@ test("a prompt shows its pictures, and nothing that is none", async () => {
   const picture = page.getByRole("img", { name: "Image in the prompt" });
   await picture.waitFor();
   expect(await picture.count()).toBe(1);
-  await expect.poll(() => picture.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBe(1);
+  await expect.poll(() => picture.evaluate((one: HTMLImageElement) => one.naturalWidth), patience).toBe(1);
   await expectFlawless(visit, "a picture in a prompt");
 });
 
