@@ -78,8 +78,10 @@ const web: TestProjectInlineConfiguration = {
     ...chosen(["test/web/**/*.test.ts"]),
     globalSetup: [...globalSetup, "test/support/web-setup.ts"],
     execArgv,
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // Three browsers, their gateways and agents share two processors: what takes 20 s alone can take minutes.
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000, interval: 50 } },
     maxWorkers,
   },
 };
