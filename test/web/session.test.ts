@@ -16,10 +16,10 @@ import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
 const browser = useBrowser();
-test("a session from its start in the page to its end: the agent paints, is typed to, prompted and allowed; others look on", async () => {
+test("a session is started in the page: the agent paints, is prompted, typed to and allowed", async () => {
   const { world, gateway } = used;
-  const first = await browser.visit(await signInUrl(gateway));
-  const { page } = first;
+  const visit = await browser.visit(await signInUrl(gateway));
+  const { page } = visit;
 
   await page.getByRole("link", { name: "New session" }).first().click();
   const form = page.getByRole("form", { name: "New session" });
@@ -30,20 +30,19 @@ test("a session from its start in the page to its end: the agent paints, is type
   await form.getByLabel("New branch").fill("try-it");
   await form.getByRole("button", { name: "Start session" }).click();
   await page.waitForURL(/\/sessions\/[\w-]{20,}/);
-  const sessionId = new URL(page.url()).pathname.split("/").at(-1) ?? "";
   await expectOnTerminal(page, "> say begun");
 
   const question = page.getByRole("region", { name: /wants to use/ });
   await question.waitFor({ timeout: patience.timeout });
-  await lookAt(first, "session-permission-desktop");
+  await lookAt(visit, "session-permission-desktop");
   // Deny, and think better of it: the words have the focus, and Escape leads back to where it was.
   await question.getByRole("button", { name: "Deny …" }).press("Enter");
   await question.getByRole("textbox", { name: /What should it do instead/ }).press("Escape");
-  await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("Deny …");
+  await expect.poll(() => page.evaluate("document.activeElement.textContent"), patience).toBe("Deny …");
   await question.getByRole("button", { name: "Allow" }).click();
-  const worktree = join(world.root, "try-it");
-  await expect.poll(() => existsSync(join(worktree, "made.txt")), patience).toBe(true);
-  expect((await readFile(join(worktree, "made.txt"), "utf8")).trim()).toBe("words");
+  const made = join(world.root, "try-it", "made.txt");
+  await expect.poll(() => existsSync(made), patience).toBe(true);
+  expect((await readFile(made, "utf8")).trim()).toBe("words");
   await expectTurn(page, "begun");
   await expect.poll(() => question.count(), patience).toBe(0);
 
@@ -55,25 +54,32 @@ test("a session from its start in the page to its end: the agent paints, is type
   await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
   await expectTurn(page, "sent from the box");
   expect(await box.inputValue()).toBe("");
+  expect(visit.troubles()).toEqual([]);
+  await gateway.api.post("/api/coding/coding_close_all", {});
+});
 
+test("others look on, also on a phone, and all see the same, also after a reload in the middle of an answer", async () => {
+  const { world, gateway } = used;
+  const prompt = { agent: "scripted", dir: world.repository, prompt: "say begun", waitMs: 60_000 } as const;
+  const { sessionId } = await gateway.api.ask(prompt);
+  const first = await browser.visit(await signInUrl(gateway));
+  const { page } = first;
+  await openSession(page, sessionId);
+  await expectOnTerminal(page, "say begun");
   const second = await browser.visit(await signInUrl(gateway));
   await openSession(second.page, sessionId);
-  await expectOnTerminal(second.page, "sent from the box");
+  await expectOnTerminal(second.page, "say begun");
   await expectSameScreens(page, second.page);
 
   const before = await shownTerminal(page);
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
   await openSession(phone.page, sessionId);
   await phone.page.getByRole("tab", { name: "Terminal" }).click();
-  await expectOnTerminal(phone.page, "sent from the box");
+  await expectOnTerminal(phone.page, "say begun");
   await expectSameScreens(page, phone.page);
-  // What a phone's keyboard leaves: the row that is typed into stays in sight.
-  await phone.page.setViewportSize({ width: 390, height: 430 });
-  const scrolledTo = (): Promise<number> => phone.page.locator(".terminal-place").evaluate((place) => place.scrollTop);
-  await expect.poll(scrolledTo, patience).toBeGreaterThan(0);
-  await phone.page.setViewportSize({ width: 390, height: 844 });
   expect(await shownTerminal(page)).toMatchObject({ cols: before?.cols, rows: before?.rows });
 
+  const box = page.getByRole("textbox", { name: /^Prompt to/ });
   await box.fill("slow 4000\nlines 150");
   await box.press("Enter");
   await expectOnTerminal(page, /Line [1-9]\d? of 150/);
@@ -82,26 +88,58 @@ test("a session from its start in the page to its end: the agent paints, is type
   await expectTurn(page, "Line 150 of 150");
   await expectSameScreens(page, second.page);
   await expectSameScreens(page, phone.page);
-  await lookAt(first, "session-desktop");
+  // What a phone's keyboard leaves: the row that is typed into stays in sight.
+  await phone.page.setViewportSize({ width: 390, height: 430 });
+  const scrolledTo = (): Promise<number> => phone.page.locator(".terminal-place").evaluate((place) => place.scrollTop);
+  await expect.poll(scrolledTo, patience).toBeGreaterThan(0);
+  for (const visit of [first, second, phone]) expect(visit.troubles()).toEqual([]);
+  await gateway.api.post("/api/coding/coding_close_all", {});
+});
+
+test("a session's tabs show its conversation, changes and recording, and closing it removes its worktree", async () => {
+  const { world, gateway } = used;
+  const { sessionId } = await gateway.api.ask({
+    agent: "scripted",
+    dir: world.repository,
+    prompt: "say begun\nwrite made.txt with words\nlines 150",
+    permissionMode: "all",
+    worktree: { branch: "close-it" },
+    waitMs: 60_000,
+  });
+  const worktree = join(world.root, "close-it");
+  const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
+  await openSession(phone.page, sessionId);
+  await phone.page.getByRole("tab", { name: "Terminal" }).click();
+  await expectOnTerminal(phone.page, "Line 150 of 150");
   await lookAt(phone, "session-phone");
   await phone.page.getByRole("tab", { name: "Conversation" }).click();
+  await expectTurn(phone.page, "Line 150 of 150");
   await lookAt(phone, "session-turns-phone");
+
+  const desktop = await browser.visit(await signInUrl(gateway));
+  const { page } = desktop;
+  await openSession(page, sessionId);
+  await expectOnTerminal(page, "Line 150 of 150");
+  await expectTurn(page, "Line 150 of 150");
+  await lookAt(desktop, "session-desktop");
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("made.txt").first().waitFor();
-  await lookAt(first, "session-changes-desktop");
+  await lookAt(desktop, "session-changes-desktop");
   await page.getByRole("tab", { name: "Recording" }).click();
   await page.getByRole("slider").first().waitFor();
-  await lookAt(first, "session-playback-desktop");
+  await lookAt(desktop, "session-playback-desktop");
 
   await page.getByRole("button", { name: "Close session" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText(`Removes the worktree ${worktree} and keeps its branch try-it.`).waitFor();
+  await dialog.getByText(`Removes the worktree ${worktree} and keeps its branch close-it.`).waitFor();
   await dialog.getByText(/1 file with uncommitted changes is saved as a backup commit/).waitFor();
-  await lookAt(first, "session-close-desktop");
+  await lookAt(desktop, "session-close-desktop");
   await dialog.getByRole("button", { name: "Close session" }).click();
-  await page.getByText("The worktree was removed. Its branch try-it was kept.").waitFor({ timeout: patience.timeout });
+  await page
+    .getByText("The worktree was removed. Its branch close-it was kept.")
+    .waitFor({ timeout: patience.timeout });
   expect(existsSync(worktree)).toBe(false);
-  for (const visit of [first, second, phone]) expect(visit.troubles()).toEqual([]);
+  for (const visit of [phone, desktop]) expect(visit.troubles()).toEqual([]);
 });
 
 test("a terminal that is opened without a prompt takes the first one as it is typed", async () => {
