@@ -169,7 +169,6 @@ describe("a terminal's connection", () => {
   });
 
   it.each([
-    [4401, "not_signed_in"],
     [4403, "not_allowed"],
     [4404, "no_such_session"],
     [4409, "busy_elsewhere"],
@@ -180,6 +179,17 @@ describe("a terminal's connection", () => {
     await expect.poll(() => states.at(-1)).toEqual({ kind: "stopped", why, reason: "because" });
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(server.sockets.length).toBe(1);
+  });
+
+  it("gets another ticket if its own has expired, and gives up if it was signed out since", async () => {
+    const server = await wireServer((socket, nth) => {
+      if (nth === 0) return socket.close(4401, "Not signed in.");
+      socket.send(hello(0), () => socket.close(4401, "Not signed in."));
+    });
+    const { states } = view(server);
+    await expect.poll(() => states.at(-1)).toEqual({ kind: "stopped", why: "not_signed_in", reason: "Not signed in." });
+    expect(states.map(({ kind }) => kind)).toEqual(["connecting", "waiting", "connecting", "live", "stopped"]);
+    expect(server.sockets.length).toBe(2);
   });
 
   it("retries while the gateway is unreachable, and gives up when it gets no ticket", async () => {

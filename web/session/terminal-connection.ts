@@ -213,7 +213,8 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
       if (exit !== null && skipping) return lookOnceMore();
       return become({ kind: "ended", exitCode: exit?.exitCode ?? null, signal: exit?.signal ?? null });
     }
-    const why = stopOfClose(code);
+    // Its ticket may have expired on the way, on a slow machine. A browser that is signed out gets no other ticket.
+    const why = code === terminalCloseCodes.notSignedIn && !attempt.greeted ? null : stopOfClose(code);
     if (why !== null) return stop(why, reason);
     retry(attempt, reasonOfClose(code, reason), code === terminalCloseCodes.tooMany);
   }
