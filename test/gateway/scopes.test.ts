@@ -159,9 +159,12 @@ describe("every route of a gateway", () => {
       ({ scope, isPublic }) => !isPublic && (scope === null || scope.endsWith(":read")),
     );
     expect(namesOf(withLittle)).toEqual([
+      // The caller's own links, to what it can read.
+      "DELETE /api/coding/sessions/:sessionId/shares/:shareId",
       "DELETE /api/push/subscriptions/:subscriptionId",
       "DELETE /mcp",
       "POST /api/coding/coding_list_agents",
+      "POST /api/coding/coding_list_prompts",
       "POST /api/coding/coding_list_sessions",
       "POST /api/coding/coding_read_session",
       "POST /api/coding/coding_search_sessions",
@@ -171,6 +174,7 @@ describe("every route of a gateway", () => {
       "POST /api/coding/rescue_show",
       // What the caller itself has seen.
       "POST /api/coding/sessions/:sessionId/seen",
+      "POST /api/coding/sessions/:sessionId/share",
       "POST /api/coding/terminal-ticket",
       // The caller's own browsers.
       "POST /api/push/presence",
