@@ -35,6 +35,9 @@ const notPrograms: ReadonlySet<string> = new Set(
     "alias unalias hash enable disable autoload zmodload zle bindkey compdef compctl emulate setopt unsetopt set shopt functions unfunction " +
     "getopts cd chdir pushd popd dirs history fc r bind complete compgen compopt caller wait fg bg jobs disown suspend logout exit return " +
     "break continue shift times ulimit umask sched vared print getln zcompile zformat zparseopts zregexparse zstyle zstat zsystem zpty " +
+    "help unhash pushln private compadd compargs comparguments compcall compdescribe compfiles compgroups compquote compset comptags comptry " +
+    "compvalues echotc echoti sysopen sysread sysseek syswrite syserror pcre_compile pcre_match pcre_study strftime ztie zuntie zgdbmpath " +
+    "zgetattr zsetattr zdelattr zlistattr zf_chgrp zf_chmod zf_chown zf_ln zf_mkdir zf_mv zf_rm zf_rmdir zf_sync " +
     "ztcp zftp zsocket zcurses zprof zselect ttyctl limit unlimit rehash where whence which type bye log - % [ [[ test printf kill"
   ).split(" "),
 );
@@ -126,11 +129,15 @@ function readWord(text: string, isFirst: boolean): Word {
     quotedBefore = null;
     if (char === equals && (isFirst || at === 0))
       return { refusal: "it assigns a variable, or starts a word with `=`" };
+    // With MAGIC_EQUAL_SUBST, zsh replaces `=id` by the program's path there too.
+    if (char === equals && /[=:]/.test(text[at - 1] ?? "")) return { refusal: "it contains `==` or `:=`" };
     if (char !== equals && !plain.test(char)) return { refusal: nameOf(char) };
     value += char;
     at += 1;
   }
   if (isFirst && (value === "" || /^[0-9]*$/.test(value))) return { refusal: "a command has no name" };
+  // `sh -c '-x'` and `eval '-x'` read an option.
+  if (isFirst && /^[+-]/.test(value)) return { refusal: "a command starts like an option" };
   if (isFirst && value.startsWith("%")) return { refusal: "it names a job of the shell" };
   return { text: value, length: at, refusal: null };
 }

@@ -17,7 +17,9 @@ const runsAnything: ReadonlySet<string> = new Set(
     "chrt flock setarch linux32 linux64 setpriv capsh daemonize start-stop-daemon dbus-run-session xvfb-run socat nc ncat netcat telnet " +
     "npx pnpx bunx uvx pipx tsx ts-node make gmake cmake ninja just task rake gradle gradlew mvn mvnw ant bazel buck scons meson ansible " +
     "ansible-playbook terraform tofu pulumi vagrant packer nix nix-shell nix-build direnv mise asdf act find fd sed chmod chown dd tee " +
-    "install curl wget eval exec source"
+    "install curl wget eval exec source view vimdiff rvim gvim nano unbuffer autossh sshpass chpst run-parts logrotate watchexec nodemon " +
+    "concurrently turbo nx lerna sbt lein stack cabal zig pandoc gnuplot octave gs lxc incus ip rpm dpkg ftp tftp redis-cli mongo mongosh " +
+    "gdbus busctl xdg-open open latex pdflatex xelatex lualatex"
   ).split(" "),
 );
 
@@ -31,7 +33,7 @@ const hasSubcommands: ReadonlySet<string> = new Set(
 
 /** Subcommands that run code from elsewhere, or scripts whose names follow. */
 const broadSubcommands: Readonly<Record<string, string>> = {
-  git: "bisect config filter-branch rebase submodule difftool mergetool daemon",
+  git: "alias clone apply am send-email instaweb web--browse for-each-repo hook p4 svn update-index maintenance bisect config filter-branch rebase submodule difftool mergetool daemon",
   npm: "install i add ci init create exec x run run-script explore link rebuild",
   pnpm: "install i add dlx exec create run rebuild",
   yarn: "install add dlx exec create run node",
@@ -122,6 +124,17 @@ const riskyOptions: Readonly<Record<string, string>> = {
   jq: "-f --from-file -L --slurpfile --rawfile",
   zip: "-T -TT --unzip-command",
   rsync: "-e --rsh --rsync-path",
+  split: "--filter",
+  gcc: "-wrapper -specs -fplugin -B",
+  cc: "-wrapper -specs -fplugin -B",
+  "g++": "-wrapper -specs -fplugin -B",
+  clang: "-fplugin -Xclang -B",
+  ctags: "--options",
+  file: "-C --compile -m --magic-file",
+  svn: "--diff-cmd --diff3-cmd --merge-cmd --editor-cmd --config-option --config-dir",
+  hg: "--config -R --repository --cwd",
+  mocha: "-r --require --config --loader",
+  yq: "-i --inplace --from-file",
   ls: "",
   pytest: "-p --rootdir -c --pdbcls --override-ini -o --import-mode --confcutdir",
   jest: "--config -c --globalSetup --setupFiles --runner --testRunner",
@@ -149,11 +162,12 @@ export function isRiskyWord(program: string, word: string): boolean {
 function isOption(word: string, option: string): boolean {
   if (word === option || word.startsWith(`${option}=`)) return true;
   if (option.startsWith("--")) {
-    // Most programs take an unambiguous beginning of a long option.
+    // Most programs take an unambiguous beginning of a long option, also of one letter.
     const name = word.split("=")[0] ?? word;
-    return name.startsWith("--") && name.length > 3 && option.startsWith(name);
+    return name.startsWith("--") && option.startsWith(name);
   }
-  if (word.startsWith("--")) return false;
+  // Go's programs take `--toolexec` for `-toolexec`.
+  if (word.startsWith("--")) return option.length > 2 && isOption(word.slice(1), option);
   // `-exec` of find, or a letter in a group: `-zO`, `-Ofile`.
   return option.length === 2 && word.slice(1).includes(option.slice(1));
 }

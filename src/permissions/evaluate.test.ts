@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseCommandLine } from "./command-line.ts";
-import { evaluate, type Rule, type RuleRequest } from "./evaluate.ts";
+import { commandsNaming, evaluate, type Rule, type RuleRequest } from "./evaluate.ts";
 import { breadthOf, propose } from "./new-rules.ts";
 import { pathPatternProblem } from "./path-pattern.ts";
 
@@ -84,6 +84,11 @@ describe("a rule for `git status`", () => {
     "&& git status",
     "git status;; git status",
     "git status |& git status",
+    "git status x==id",
+    "git status x=a:=id",
+    "-x; git status",
+    "'--' x",
+    "+x",
   ])("does not answer %j", (line) => {
     expect(answer(line, status)).toBeNull();
   });
@@ -101,6 +106,19 @@ test.each([
   ["git", "git -C x status"],
   ["cc", "cc -I/etc x.c"],
   ["cc", "cc -Wl,/etc/x x.c"],
+  ["cc", "cc -I../../etc x.c"],
+  ["cc", "cc -X1/etc/x x.c"],
+  ["cc", "cc @/etc/x"],
+  ["cc", "cc @../x"],
+  ["cc", "cc -wrapper id x.c"],
+  ["sort", "sort --o=x y"],
+  ["split", "split --filter=id x"],
+  ["go test", "go test --exec=id"],
+  ["go test", "go test --toolexec=id"],
+  ["go test", "go test -toolexec=id"],
+  ["cp", "cp x .git/hooks/pre-commit"],
+  ["cp", "cp x sub/.claude/settings.json"],
+  ["cp", "cp --target-directory=.codex x"],
 ])("a rule for `%s` does not answer %j", (pattern, line) => {
   expect(answer(line, rule(pattern))).toBeNull();
 });
@@ -110,6 +128,39 @@ test("a deny rule wins, wherever the program is and in whatever order", () => {
   expect(answer("git push", rule("git push"), deny)).toBe("deny");
   expect(answer("git status && /usr/bin/git push origin", status, deny)).toBe("deny");
   expect(answer("git status", deny, status)).toBe("allow");
+});
+
+test("in a worktree, arguments stay in the session's directory, also where a folder beside it has the repository's name", () => {
+  const asked = (line: string) =>
+    evaluate([rule("ls", { dir: "/home/me" })], { ...request(line), dir: "/srv/trees/app", counted: dir }, 1)?.effect;
+  expect(asked("ls /srv/trees/app/x")).toBe("allow");
+  expect(asked("ls /srv/trees/other")).toBeUndefined();
+  expect(asked("ls /home/me/app")).toBeUndefined();
+});
+
+test("a denied file stays denied for a session in a folder above", () => {
+  const action = { tool: "edit", paths: [`${dir}/sub/x`] } as const;
+  const deny = rule("**", { tool: "edit", effect: "deny", dir: `${dir}/sub` });
+  const asked = (...rules: readonly Rule[]) => evaluate(rules, request("", { action }), 1)?.effect;
+  expect(asked(rule("**", { tool: "edit" }), deny)).toBe("deny");
+  expect(asked(rule("**", { tool: "edit", dir: `${dir}/sub` }))).toBeUndefined();
+});
+
+test("long paths and words are read in time that grows with their length", () => {
+  const started = performance.now();
+  const paths = [`${dir}/${"a/".repeat(2_000)}x`];
+  const deep = rule("**/a/**/a/**/y", { tool: "edit" });
+  expect(evaluate([deep], request("", { action: { tool: "edit", paths } }), 1)).toBeNull();
+  const anywhere = rule("ls", { dir: "/" });
+  expect(evaluate([anywhere], request(`ls ${"/".repeat(7_000)}x`), 1)?.effect).toBe("allow");
+  // With backtracking, hours.
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test("a command that names a folder is found in any spelling", () => {
+  expect(commandsNaming("cat '/home/me'/.postern/x", "/home/me/.postern")).toBe(true);
+  expect(commandsNaming("cat --file=/home//me/./.Postern/x", "/home/me/.postern")).toBe(true);
+  expect(commandsNaming("cat /home/me/x", "/home/me/.postern")).toBe(false);
 });
 
 test("a rule answers only in its folder, session, agent and time, and not after a prompt without coding:drive", () => {

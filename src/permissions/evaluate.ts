@@ -1,7 +1,7 @@
 import type { RuledRequest, RuleEffect, RuleTool, RuleVerdict } from "../wire/permission-rules.ts";
 import { parseCommandLine, type SimpleCommand } from "./command-line.ts";
 import { isRiskyWord, programName } from "./command-risks.ts";
-import { matchesPath, matchesPattern } from "./path-pattern.ts";
+import { isGuarded, matchesPath, matchesPattern } from "./path-pattern.ts";
 
 /** What the evaluator reads of a rule. */
 export interface Rule {
@@ -63,7 +63,8 @@ function applies(rule: Rule, request: RuleRequest, now: number): boolean {
   if (rule.expiresAt !== null && rule.expiresAt <= now) return false;
   if (rule.sessionId !== null && !request.sessionIds.includes(rule.sessionId)) return false;
   if (rule.effect === "allow" && request.undriven && !rule.undriven) return false;
-  return isWithin(rule.dir, request.counted);
+  // A denied file is denied wherever the session is.
+  return isWithin(rule.dir, request.counted) || (rule.effect === "deny" && rule.tool !== "command");
 }
 
 /** A denial needs less certainty than an allowance: the program's folder and letter case do not matter. */
@@ -103,14 +104,13 @@ function covers(rule: Rule, part: Part, { dir, counted }: RuleRequest): boolean 
   // Options of the program itself come before its subcommand, and change what that means.
   if (words.length === 1 && rule.pattern !== "*" && further[0]?.startsWith("-") && isSubcommandProgram(program))
     return false;
-  const root = realFolder(rule.dir, { dir, counted });
+  const root = allowedRoot(rule.dir, { dir, counted });
   return further.every((word) => !isRiskyWord(program, word) && staysInside(word, root));
 }
 
-/** Where a rule's folder really is for this session: in its worktree, if it has one. At least where the call happens. */
-function realFolder(ruleDir: string, { dir, counted }: { readonly dir: string; readonly counted: string }): string {
-  const below = ruleDir === "/" ? counted : counted.slice(ruleDir.length);
-  return dir.endsWith(below) ? dir.slice(0, dir.length - below.length) : dir;
+/** Where arguments may lead: the rule's folder, or for a session in a worktree, which has another place, where it works. */
+function allowedRoot(ruleDir: string, { dir, counted }: { readonly dir: string; readonly counted: string }): string {
+  return dir === counted ? ruleDir : dir;
 }
 
 function isSubcommandProgram(program: string): boolean {
@@ -127,18 +127,27 @@ export function patternWords(pattern: string): readonly string[] | null {
 
 const remote = /^https?:\/\/[\w.:-]+(\/|$)/;
 
-/** Whether a word names no file outside of this folder, wherever in it a path begins. */
+/** Whether a word names no file outside of this folder, wherever in it a path begins, and none that no rule covers. */
 function staysInside(word: string, root: string): boolean {
   if (remote.test(word)) return true;
-  if (word.split(/[/=:,]/).includes("..")) return false;
+  const names = word.split(/[/=:,]/);
+  // `..` also ends `-I..` and `@..`.
+  if (names.some((name) => name.endsWith("..")) || isGuarded(names)) return false;
   for (const { index } of word.matchAll(/\//g)) {
     const before = word.slice(0, index);
-    // Inside of a relative path.
-    if (/[\w.@%+]$/.test(before) && !/^-[A-Za-z]+$/.test(before)) continue;
+    // Inside of a relative path, unless that is an option with a path attached (`-I/x`), or `@/x`.
+    if (/[\w.@%+]$/.test(before) && !/^-\w+$/.test(before) && !/(?:^|[=:,])@$/.test(before)) continue;
     const path = word.slice(index);
-    if (path !== "/dev/null" && !isWithin(root, path.replace(/\/+$/, ""))) return false;
+    if (path !== "/dev/null" && !isWithin(root, withoutEnd(path))) return false;
   }
   return true;
+}
+
+/** A loop, because an expression would try every slash as the start of the end. */
+function withoutEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/") end -= 1;
+  return path.slice(0, end);
 }
 
 function partsBelow(dir: string, path: string): readonly string[] | null {
@@ -149,4 +158,16 @@ function partsBelow(dir: string, path: string): readonly string[] | null {
 /** Whether `dir` is `folder` or is in it, by component. */
 export function isWithin(folder: string, dir: string): boolean {
   return dir === folder || dir.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}
+
+/** Whether a word of a line names a path below this folder, in any spelling without links; false for a line that no rule answers. */
+export function commandsNaming(line: string, folder: string): boolean {
+  const wanted = folder.toLowerCase();
+  const words = parseCommandLine(line).commands?.flat() ?? [];
+  return words.some((word) =>
+    word
+      .toLowerCase()
+      .replace(/\/(?:\.?\/)+/g, "/")
+      .includes(wanted),
+  );
 }

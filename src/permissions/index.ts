@@ -13,7 +13,7 @@ import type {
   RuleEffect,
   RuleVerdict,
 } from "../wire/permission-rules.ts";
-import { evaluate, isWithin, type RuleRequest } from "./evaluate.ts";
+import { commandsNaming, evaluate, isWithin, type RuleRequest } from "./evaluate.ts";
 import { breadthOf, checkRule, type NewRule, rulesToRemember } from "./new-rules.ts";
 import type { MayDrive, NoteRule } from "./ports.ts";
 import { createRuleStore, type RuleCreator, type StoredRule } from "./rule-store.ts";
@@ -229,9 +229,11 @@ function mayUse({ folders }: Caller, dir: string): boolean {
   return folders === null || folders.some((folder) => isWithin(folder, dir));
 }
 
-/** Whether a request touches files of this folder. */
+/** Whether a request touches files of this folder, or could: commands may work on everything below where they run. */
 function inFolder(folder: string, { dir, action }: RuledRequest): boolean {
-  return isWithin(folder, dir) || (action.tool !== "command" && action.paths.some((path) => isWithin(folder, path)));
+  if (isWithin(folder, dir)) return true;
+  if (action.tool !== "command") return action.paths.some((path) => isWithin(folder, path));
+  return isWithin(dir, folder) || commandsNaming(action.line, folder);
 }
 
 /** A rule of a token or app ends with it; one of a browser or the command line belongs to the account. */

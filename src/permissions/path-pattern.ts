@@ -37,7 +37,7 @@ export function pathPatternProblem(pattern: string): string | null {
 
 /** Whether a pattern covers every file, so that it has to be typed again. */
 export function pathBreadth(pattern: string): string | null {
-  return pattern.split("/").every((part) => part === "*" || part === "**")
+  return pattern.split("/").every((part) => /^[*.]+$/.test(part))
     ? "It covers every file of the folder."
     : null;
 }
@@ -52,16 +52,25 @@ export function matchesPattern(pattern: string, parts: readonly string[]): boole
   return matches(pattern.split("/"), parts);
 }
 
+/** Without backtracking: `reached` has the numbers of parts that the pattern can have used up so far. */
 function matches(pattern: readonly string[], parts: readonly string[]): boolean {
-  const [first, ...rest] = pattern;
-  if (first === undefined) return parts.length === 0;
-  if (first === "**") {
-    // The last `**` covers files, not the folder itself.
-    if (rest.length === 0) return parts.length > 0;
-    return parts.some((_, from) => matches(rest, parts.slice(from)));
+  let reached: ReadonlySet<number> = new Set([0]);
+  for (const [index, piece] of pattern.entries()) {
+    const next = new Set<number>();
+    if (piece === "**") {
+      // The last `**` covers files, not the folder itself.
+      const least = index === pattern.length - 1 ? 1 : 0;
+      for (let used = Math.min(...reached) + least; used <= parts.length; used += 1) next.add(used);
+    } else {
+      for (const used of reached) {
+        const name = parts[used];
+        if (name !== undefined && matchesName(piece, name)) next.add(used + 1);
+      }
+    }
+    if (next.size === 0) return false;
+    reached = next;
   }
-  const [name, ...others] = parts;
-  return name !== undefined && matchesName(first, name) && matches(rest, others);
+  return reached.has(parts.length);
 }
 
 /** Without backtracking: the parts between stars are found from left to right. */
