@@ -37,9 +37,7 @@ export function pathPatternProblem(pattern: string): string | null {
 
 /** Whether a pattern covers every file, so that it has to be typed again. */
 export function pathBreadth(pattern: string): string | null {
-  return pattern.split("/").every((part) => /^[*.]+$/.test(part))
-    ? "It covers every file of the folder."
-    : null;
+  return pattern.split("/").every((part) => /^[*.]+$/.test(part)) ? "It covers every file of the folder." : null;
 }
 
 /** @param parts of a resolved path below the rule's folder */

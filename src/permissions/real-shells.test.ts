@@ -1,7 +1,15 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { commandLines, isShim } from "../../test/support/shell-lines.ts";
-import { type LineReport, type ShellName, sandboxProblem, shellPath, shells, tryLines, type Way } from "../../test/support/shell-sandbox.ts";
+import {
+  type LineReport,
+  type ShellName,
+  sandboxProblem,
+  shellPath,
+  shells,
+  tryLines,
+  type Way,
+} from "../../test/support/shell-sandbox.ts";
 import { parseCommandLine, type SimpleCommand } from "./command-line.ts";
 import { evaluate, type Rule, withoutOwnDir } from "./evaluate.ts";
 
@@ -34,7 +42,9 @@ function difference(line: string, commands: readonly SimpleCommand[], report: Li
   if (elsewhere !== undefined) return `it ran ${elsewhere.join(" ")}`;
   const ran = calls.map(([program = "", , ...args]) => JSON.stringify([program, ...args])).toSorted();
   const traced = commands.filter(([program]) => isShim(program));
-  const expected = traced.map(([program, ...args]) => JSON.stringify([program.replace("/shims/", ""), ...args])).toSorted();
+  const expected = traced
+    .map(([program, ...args]) => JSON.stringify([program.replace("/shims/", ""), ...args]))
+    .toSorted();
   const left = [...expected];
   for (const call of ran) {
     const at = left.indexOf(call);
@@ -68,7 +78,12 @@ describe.skipIf(problem !== null)(`compared with real shells${why}`, () => {
   const split = lines.filter((line) => commandsOf(line) !== null);
   const ways = Object.keys(shells).flatMap((name) => {
     const known = Object.keys(shells).find((one): one is ShellName => one === name);
-    return known === undefined ? [] : [{ name: known, way: "eval" }, { name: known, way: "process" }] satisfies { name: ShellName; way: Way }[];
+    return known === undefined
+      ? []
+      : ([
+          { name: known, way: "eval" },
+          { name: known, way: "process" },
+        ] satisfies { name: ShellName; way: Way }[]);
   });
 
   test("enough lines are split, and enough are refused", () => {
@@ -77,14 +92,18 @@ describe.skipIf(problem !== null)(`compared with real shells${why}`, () => {
     expect(split.length).toBeLessThan(count / 1.5);
   });
 
-  test.for(ways)("$name runs exactly the commands of a line, by $way", { timeout: 900_000 }, async ({ name, way }, { skip }) => {
-    if (shellPath(name) === null) skip(`${shells[name][0]} is not installed`);
-    // A process for each command is slow, and differs only in how the shell is started.
-    const some = way === "process" ? split.slice(0, Math.max(5, count / 200)) : split;
-    const asStarted = own.some((one) => one === name) || count > 5_000;
-    const mine = asStarted ? some : some.filter((_, index) => index % 2 === 0);
-    expect(await disagreements(name, way, mine)).toEqual([]);
-  });
+  test.for(ways)(
+    "$name runs exactly the commands of a line, by $way",
+    { timeout: 900_000 },
+    async ({ name, way }, { skip }) => {
+      if (shellPath(name) === null) skip(`${shells[name][0]} is not installed`);
+      // A process for each command is slow, and differs only in how the shell is started.
+      const some = way === "process" ? split.slice(0, Math.max(5, count / 200)) : split;
+      const asStarted = own.some((one) => one === name) || count > 5_000;
+      const mine = asStarted ? some : some.filter((_, index) => index % 2 === 0);
+      expect(await disagreements(name, way, mine)).toEqual([]);
+    },
+  );
 
   test("a line that a rule answers runs only what the rule covers", () => {
     const rules = ["git status", "ls", "npm"].map((pattern): Rule => {
@@ -133,11 +152,14 @@ const listings = {
 /** In modules that only a person's settings load, which do the same as the programs of these names. */
 const likePrograms = "chgrp chmod chown ln mkdir mv rm rmdir sync stat clone cap getcap setcap example".split(" ");
 
-test.for(["bash", "zsh"] as const)("%s's own words are no programs, but for a few that do nothing", (name, { skip }) => {
-  if (shellPath(name) === null) skip(`${name} is not installed`);
-  const { stdout } = spawnSync(shellPath(name) ?? "", listings[name], { encoding: "utf8" });
-  const found = stdout.trim().split("\n");
-  expect(found.length).toBeGreaterThan(60);
-  const programs = found.filter((word) => parseCommandLine(`${word} x`).commands !== null);
-  expect(programs.filter((word) => !harmless.includes(word) && !likePrograms.includes(word))).toEqual([]);
-});
+test.for(["bash", "zsh"] as const)(
+  "%s's own words are no programs, but for a few that do nothing",
+  (name, { skip }) => {
+    if (shellPath(name) === null) skip(`${name} is not installed`);
+    const { stdout } = spawnSync(shellPath(name) ?? "", listings[name], { encoding: "utf8" });
+    const found = stdout.trim().split("\n");
+    expect(found.length).toBeGreaterThan(60);
+    const programs = found.filter((word) => parseCommandLine(`${word} x`).commands !== null);
+    expect(programs.filter((word) => !harmless.includes(word) && !likePrograms.includes(word))).toEqual([]);
+  },
+);

@@ -1,13 +1,23 @@
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { makeTempFolder } from "./temp-folder.ts";
 
 /** Programs that exist in the sandbox. Each only records how it was called. */
-export const shimNames: readonly string[] = (
-  "git npm ls rg id touch tee sh bash zsh more less cat pager vi env rm a b status x=1 deploy-1 run.sh c++ g@h"
-).split(" ");
+export const shimNames: readonly string[] =
+  "git npm ls rg id touch tee sh bash zsh more less cat pager vi env rm a b status x=1 deploy-1 run.sh c++ g@h".split(
+    " ",
+  );
 
 /** Shells as they start, and with options that change how they read words. */
 export const shells = {
@@ -40,14 +50,26 @@ exit "$SHIM_EXIT"
 const mark = "\u001e";
 
 /** A script for the shell that is tried. With `eval`, programs are functions: the same reading, without a process for each call. */
-function scriptOf(lines: readonly TriedLine[], { way, command }: { readonly way: Way; readonly command: string }): string {
+function scriptOf(
+  lines: readonly TriedLine[],
+  { way, command }: { readonly way: Way; readonly command: string },
+): string {
   const names = way === "eval" ? shimNames.filter((name) => /^[a-z]+$/.test(name)) : [];
-  const functions = names.map((name) => `${name}() { printf '%s\\0' "$#" ${name} "$PWD" "$@" >>/trace/calls; return "$SHIM_EXIT"; }`);
+  const functions = names.map(
+    (name) => `${name}() { printf '%s\\0' "$#" ${name} "$PWD" "$@" >>/trace/calls; return "$SHIM_EXIT"; }`,
+  );
   const runs = lines.flatMap(({ line, exit }, index) => [
     `SHIM_EXIT=${exit}; printf '%s\\0' 0 '=line=' ${index} >>/trace/calls; printf '${mark}' >>/trace/output`,
     `${way === "eval" ? "eval" : `${command} -c`} ${quoted(line)} >>/trace/output 2>&1 </dev/null`,
   ]);
-  return ["export SHIM_EXIT", ...functions, "echo /dev/* >/trace/devices", ...runs, "echo /dev/* >>/trace/devices", ""].join("\n");
+  return [
+    "export SHIM_EXIT",
+    ...functions,
+    "echo /dev/* >/trace/devices",
+    ...runs,
+    "echo /dev/* >>/trace/devices",
+    "",
+  ].join("\n");
 }
 
 function quoted(text: string): string {
@@ -70,9 +92,23 @@ function sandboxArgs(): readonly string[] {
   const system = ["bin", "lib", "lib32", "lib64", "sbin", "nix", "etc/alternatives"].flatMap((name) => {
     const stats = lstatSync(`/${name}`, { throwIfNoEntry: false });
     if (stats === undefined) return [];
-    return stats.isSymbolicLink() ? ["--symlink", readlinkSync(`/${name}`), `/${name}`] : ["--ro-bind", `/${name}`, `/${name}`];
+    return stats.isSymbolicLink()
+      ? ["--symlink", readlinkSync(`/${name}`), `/${name}`]
+      : ["--ro-bind", `/${name}`, `/${name}`];
   });
-  return ["--unshare-all", "--die-with-parent", "--clearenv", "--ro-bind", "/usr", "/usr", ...system, "--dev", "/dev", "--proc", "/proc"];
+  return [
+    "--unshare-all",
+    "--die-with-parent",
+    "--clearenv",
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    ...system,
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+  ];
 }
 
 /** Why lines cannot be tried here; null if they can. */
@@ -84,8 +120,14 @@ export function sandboxProblem(): string | null {
 
 /** Where a shell is below `/usr` or `/bin`; null if it is not installed there. */
 export function shellPath(name: ShellName): string | null {
-  const folders = ["/usr/bin", "/bin", ...(process.env["PATH"] ?? "").split(delimiter).filter((dir) => dir.startsWith("/usr/"))];
-  const found = folders.map((dir) => join(dir, shells[name][0])).find((path) => lstatSync(path, { throwIfNoEntry: false }));
+  const folders = [
+    "/usr/bin",
+    "/bin",
+    ...(process.env["PATH"] ?? "").split(delimiter).filter((dir) => dir.startsWith("/usr/")),
+  ];
+  const found = folders
+    .map((dir) => join(dir, shells[name][0]))
+    .find((path) => lstatSync(path, { throwIfNoEntry: false }));
   return found ?? null;
 }
 
