@@ -118,7 +118,7 @@ describe("permission modes", () => {
       const ends = (): number => agent.kinds().filter((kind) => kind === "tool_ended").length;
       await agent.approve(async () => ends() < count && (await liveState(agent, sessionId)) === "needs_permission");
       const ended = await agent.until("tool_ended", count);
-      expect(ended.event).toEqual({ ...event, kind: "tool_ended", asks: undefined });
+      expect(ended.event).toEqual({ ...event, kind: "tool_ended", asks: undefined, cwd: undefined });
     }
     await agent.until("turn_ended");
     expect(await readFile(join(world.dir, "a.txt"), "utf8")).toMatch(/^hi\n?$/);
@@ -155,7 +155,7 @@ describe("permission modes", () => {
     await agent.approve(async () => (await liveState(agent, sessionId)) === "needs_permission");
     await agent.until("turn_ended", 2);
     const ended = agent.claims().find((claim) => claim.event.kind === "tool_ended" && claim.event.subagent !== null);
-    expect(ended?.event).toEqual({ ...event, kind: "tool_ended", asks: undefined });
+    expect(ended?.event).toEqual({ ...event, kind: "tool_ended", asks: undefined, cwd: undefined });
     expect(agent.claims().every((claim) => claim.agentSessionId === sessionId)).toBe(true);
   });
 });
