@@ -38,7 +38,7 @@ export function SessionTabs<Name extends string>(props: {
                 delete event.currentTarget.dataset["pressed"];
               }}
               className={classNames(
-                "focus-visible:-outline-offset-2 focus-visible:data-pressed:outline-none",
+                "shrink-0 whitespace-nowrap focus-visible:-outline-offset-2 focus-visible:data-pressed:outline-none",
                 "-mb-px inline-flex items-center gap-1.5 border-b-2 px-2 text-xs font-medium",
                 "border-transparent text-ink-faint hover:text-ink data-[state=active]:border-accent data-[state=active]:text-ink",
               )}
