@@ -77,8 +77,8 @@ export function parseCommandLine(line: string): ParsedLine {
       if (problem !== null) return refused(problem);
       at += operator.length;
       // Only `;` may end a line.
-      if (operator === ";" && line.slice(at).trim() === "") return { commands, refusal: null };
-      if (line.slice(at).trim() === "") return refused("a command is missing");
+      if (operator === ";" && /^ *$/.test(line.slice(at))) return { commands, refusal: null };
+      if (/^ *$/.test(line.slice(at))) return refused("a command is missing");
       continue;
     }
     const redirection = /^[0-9]?>[^ ;|]*/.exec(rest)?.[0];
