@@ -127,10 +127,10 @@ function readWord(text: string, isFirst: boolean): Word {
       continue;
     }
     quotedBefore = null;
-    if (char === equals && (isFirst || at === 0))
+    if (char === equals && (isFirst || value === ""))
       return { refusal: "it assigns a variable, or starts a word with `=`" };
     // With MAGIC_EQUAL_SUBST, zsh replaces `=id` by the program's path there too.
-    if (char === equals && /[=:]/.test(text[at - 1] ?? "")) return { refusal: "it contains `==` or `:=`" };
+    if (char === equals && /[=:]$/.test(value)) return { refusal: "it contains `==` or `:=`" };
     if (char !== equals && !plain.test(char)) return { refusal: nameOf(char) };
     value += char;
     at += 1;

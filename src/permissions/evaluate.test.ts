@@ -86,6 +86,8 @@ describe("a rule for `git status`", () => {
     "git status |& git status",
     "git status; \u00a0",
     "git status;\n",
+    "git status ''=id",
+    "git status x=''=id",
     "git status x==id",
     "git status x=a:=id",
     "-x; git status",
