@@ -66,6 +66,7 @@ export const furtherTests: readonly string[] = [
   "test/web/offline.test.ts",
   "test/web/notifications.test.ts",
   "test/web/pages.test.ts",
+  "test/web/permission-rules.test.ts",
   "test/web/queue.test.ts",
   "test/web/reconnect.test.ts",
   "test/web/session-list.test.ts",

@@ -30,7 +30,7 @@ test("a permission that nobody answered in time still needs you, and is allowed 
   const needsYou = page.getByRole("region", { name: "Needs you" });
   await needsYou.getByText("Needs permission").filter({ visible: true }).first().waitFor({ timeout: patience.timeout });
   await openSession(page, asked.sessionId);
-  const card = page.getByRole("region", { name: /wants to/ });
+  const card = page.getByRole("region", { name: /asks: / });
   await card
     .getByRole("button", { name: "Allow" })
     .and(page.locator(":enabled"))

@@ -32,7 +32,7 @@ test("a session is started in the page: the agent paints, is prompted, typed to 
   await page.waitForURL(/\/sessions\/[\w-]{20,}/);
   await expectOnTerminal(page, "> say begun");
 
-  const question = page.getByRole("region", { name: /wants to use/ });
+  const question = page.getByRole("region", { name: /asks: / });
   await question.waitFor({ timeout: patience.timeout });
   await lookAt(visit, "session-permission-desktop");
   // Deny, and think better of it: the words have the focus, and Escape leads back to where it was.

@@ -30,6 +30,7 @@ export const queryKeys = {
   clients: ["clients"],
   accounts: ["accounts"],
   audit: ["audit"],
+  permissionRules: ["permission-rules"],
   memory: ["memory"],
   branches: (dir: string) => ["branches", dir],
   completion: (path: string) => ["completion", path],

@@ -225,7 +225,7 @@ function sessionActions(pathname: string, scopes: readonly Scope[]): readonly Se
   if (sessionId === undefined) return [];
   const reads: readonly SessionAction[] = [
     { label: "Show conversation", icon: MessagesSquare, act: "v" },
-    { label: "Show changes", icon: FileDiff, act: "d" },
+    { label: "Show changes", icon: FileDiff, act: "c" },
     { label: "Play recording", icon: Film, act: "r" },
     { label: "Watch next to others", icon: Grid2x2, act: (navigate) => void navigate(`/watch?s=${sessionId}`) },
   ];

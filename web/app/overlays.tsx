@@ -1,6 +1,6 @@
 import { Dialog as Radix } from "radix-ui";
 import { Dialog } from "../ui/dialog.tsx";
-import { type Shortcut, sessionShortcutList, terminalShortcutList } from "./shortcuts.ts";
+import { answerShortcutList, type Shortcut, sessionShortcutList, terminalShortcutList } from "./shortcuts.ts";
 import { Sidebar } from "./sidebar.tsx";
 
 const inLists: readonly Omit<Shortcut, "run">[] = [
@@ -18,21 +18,23 @@ export function ShortcutHelp({
   return (
     <Dialog onClose={onClose} title="Keyboard shortcuts" description="In a terminal, all keys go to the agent.">
       <dl className="grid grid-cols-[1fr_auto] items-center gap-x-4 gap-y-2 text-sm">
-        {[...shortcuts, ...inLists, ...sessionShortcutList, ...terminalShortcutList].map(({ keys, label }) => (
-          <div key={keys} className="col-span-2 grid grid-cols-subgrid">
-            <dt>{label}</dt>
-            <dd className="flex gap-1">
-              {keys.split(/[ +]/).map((key) => (
-                <kbd
-                  key={key}
-                  className="min-w-6 rounded border border-line-strong bg-well px-1.5 text-center font-mono text-xs leading-5"
-                >
-                  {key === "mod" ? "Ctrl" : key}
-                </kbd>
-              ))}
-            </dd>
-          </div>
-        ))}
+        {[...shortcuts, ...inLists, ...sessionShortcutList, ...answerShortcutList, ...terminalShortcutList].map(
+          ({ keys, label }) => (
+            <div key={keys} className="col-span-2 grid grid-cols-subgrid">
+              <dt>{label}</dt>
+              <dd className="flex gap-1">
+                {keys.split(/[ +]/).map((key) => (
+                  <kbd
+                    key={key}
+                    className="min-w-6 rounded border border-line-strong bg-well px-1.5 text-center font-mono text-xs leading-5"
+                  >
+                    {key === "mod" ? "Ctrl" : key}
+                  </kbd>
+                ))}
+              </dd>
+            </div>
+          ),
+        )}
       </dl>
     </Dialog>
   );

@@ -113,7 +113,7 @@ export const sessionShortcutList = [
   { keys: "e", label: "In a session: focus the terminal", does: "terminal" },
   { keys: "p", label: "In a session: write a prompt", does: "prompt" },
   { keys: "v", label: "In a session: show the conversation", does: "turns" },
-  { keys: "d", label: "In a session: show changes", does: "changes" },
+  { keys: "c", label: "In a session: show changes", does: "changes" },
   { keys: "r", label: "In a session: play the recording", does: "playback" },
   { keys: "f", label: "In a session: search the conversation", does: "search" },
   { keys: "[", label: "In a session: previous prompt", does: "previousPrompt" },
@@ -126,6 +126,14 @@ export const sessionShortcutList = [
 ] as const;
 
 export type SessionDeed = (typeof sessionShortcutList)[number]["does"];
+
+/** Keys of the permission request that waits in a session. */
+export const answerKeys = { allow: "a", deny: "d" } as const;
+
+export const answerShortcutList = [
+  { keys: answerKeys.allow, label: "In a session: allow what the agent asks for" },
+  { keys: answerKeys.deny, label: "In a session: deny it" },
+] as const;
 
 /** All other keys in a terminal go to the agent. */
 export const terminalShortcutList = [

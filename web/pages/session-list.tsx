@@ -13,6 +13,7 @@ import {
 } from "../api/sessions.ts";
 import { useMay } from "../api/sign-in.ts";
 import { LabelChip } from "../list/label-chip.tsx";
+import { QuickAnswer, quickCommand } from "../list/quick-answer.tsx";
 import { RowActions, TitleField } from "../list/row-actions.tsx";
 import { refreshSelection, rename, useIsRenaming, useIsSelected, useIsSelecting } from "../list/selection.ts";
 import { summaryOfTool, toolName } from "../session/tool-summary.ts";
@@ -152,6 +153,8 @@ const SessionRow = memo(function SessionRow({
   const { tone, words } = sessionState(session);
   const waits = needsYou(session);
   const mayWrite = useMay("coding:write");
+  const mayDrive = useMay("coding:drive");
+  const command = waits && mayDrive ? quickCommand(session) : null;
   const selected = useIsSelected(session.sessionId);
   const selecting = useIsSelecting();
   const renaming = useIsRenaming(session.sessionId);
@@ -198,74 +201,77 @@ const SessionRow = memo(function SessionRow({
           <TitleField session={session} />
         </div>
       ) : (
-        <Link
-          to={`/sessions/${encodeURIComponent(session.sessionId)}`}
-          data-session-link
-          onKeyDown={(event) => {
-            if (event.key !== "F2" || !mayWrite) return;
-            event.preventDefault();
-            rename(session.sessionId);
-          }}
-          className={classNames(
-            "flex min-w-0 flex-1 items-start gap-3 py-2.5 -outline-offset-2",
-            mayWrite ? "pl-2 pointer-coarse:pl-4" : "px-4",
-          )}
-        >
-          <Lamp tone={tone} className="mt-1" />
-          <span className="min-w-0 flex-1">
-            <span className="flex min-w-0 items-center gap-1.5">
-              {unread && <span aria-hidden className="size-2 shrink-0 rounded-full bg-accent-fill" />}
-              {session.pinned && <Pin aria-label="Pinned" className="size-3 shrink-0 text-ink-faint" />}
-              <span
-                className={classNames(
-                  "line-clamp-2 min-w-0 sm:block sm:truncate",
-                  unread ? "font-semibold" : "font-medium",
-                )}
-              >
-                {unread && <span className="sr-only">Unread: </span>}
-                {sessionTitle(session)}
+        <div className="flex min-w-0 flex-1 flex-col">
+          <Link
+            to={`/sessions/${encodeURIComponent(session.sessionId)}`}
+            data-session-link
+            onKeyDown={(event) => {
+              if (event.key !== "F2" || !mayWrite) return;
+              event.preventDefault();
+              rename(session.sessionId);
+            }}
+            className={classNames(
+              "flex min-w-0 items-start gap-3 py-2.5 -outline-offset-2",
+              mayWrite ? "pl-2 pointer-coarse:pl-4" : "px-4",
+            )}
+          >
+            <Lamp tone={tone} className="mt-1" />
+            <span className="min-w-0 flex-1">
+              <span className="flex min-w-0 items-center gap-1.5">
+                {unread && <span aria-hidden className="size-2 shrink-0 rounded-full bg-accent-fill" />}
+                {session.pinned && <Pin aria-label="Pinned" className="size-3 shrink-0 text-ink-faint" />}
+                <span
+                  className={classNames(
+                    "line-clamp-2 min-w-0 sm:block sm:truncate",
+                    unread ? "font-semibold" : "font-medium",
+                  )}
+                >
+                  {unread && <span className="sr-only">Unread: </span>}
+                  {sessionTitle(session)}
+                </span>
+                {session.archived && <Badge>Archived</Badge>}
+                <span className="flex min-w-0 shrink gap-1 overflow-hidden max-sm:hidden">
+                  {session.labels.map((label) => (
+                    <LabelChip key={label} label={label} />
+                  ))}
+                </span>
               </span>
-              {session.archived && <Badge>Archived</Badge>}
-              <span className="flex min-w-0 shrink gap-1 overflow-hidden max-sm:hidden">
+              <span className="flex min-w-0 items-center gap-x-2 text-xs text-ink-faint">
+                <span className="shrink-0">{agentName(session.agent)}</span>
+                <span aria-hidden>·</span>
+                <span className="truncate" title={session.dir}>
+                  {shortPath(projectOf(session))}
+                </span>
+                {branch !== null && (
+                  <span className="hidden min-w-0 items-center gap-1 sm:flex">
+                    <GitBranch aria-label="Branch" className="size-3 shrink-0" />
+                    <span className="truncate font-mono text-2xs">{branch}</span>
+                  </span>
+                )}
+              </span>
+              <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 sm:hidden">
+                {standing}
                 {session.labels.map((label) => (
                   <LabelChip key={label} label={label} />
                 ))}
               </span>
-            </span>
-            <span className="flex min-w-0 items-center gap-x-2 text-xs text-ink-faint">
-              <span className="shrink-0">{agentName(session.agent)}</span>
-              <span aria-hidden>·</span>
-              <span className="truncate" title={session.dir}>
-                {shortPath(projectOf(session))}
-              </span>
-              {branch !== null && (
-                <span className="hidden min-w-0 items-center gap-1 sm:flex">
-                  <GitBranch aria-label="Branch" className="size-3 shrink-0" />
-                  <span className="truncate font-mono text-2xs">{branch}</span>
+              {match !== null && match.field !== "title" && (
+                <span className="mt-0.5 line-clamp-2 text-xs text-ink-soft">{match.snippet}</span>
+              )}
+              {waits && command === null && session.permissions[0] !== undefined && (
+                <span className="mt-0.5 block truncate text-xs text-lamp">
+                  {session.permissions
+                    .map(({ kind, tool, input }) =>
+                      kind === "dialog" ? tool : `${toolName(tool)} ${summaryOfTool(input)}`,
+                    )
+                    .join(", ")}
                 </span>
               )}
             </span>
-            <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 sm:hidden">
-              {standing}
-              {session.labels.map((label) => (
-                <LabelChip key={label} label={label} />
-              ))}
-            </span>
-            {match !== null && match.field !== "title" && (
-              <span className="mt-0.5 line-clamp-2 text-xs text-ink-soft">{match.snippet}</span>
-            )}
-            {waits && session.permissions[0] !== undefined && (
-              <span className="mt-0.5 block truncate text-xs text-lamp">
-                {session.permissions
-                  .map(({ kind, tool, input }) =>
-                    kind === "dialog" ? tool : `${toolName(tool)} ${summaryOfTool(input)}`,
-                  )
-                  .join(", ")}
-              </span>
-            )}
-          </span>
-          <span className="flex shrink-0 flex-col items-end gap-0.5 text-xs max-sm:hidden">{standing}</span>
-        </Link>
+            <span className="flex shrink-0 flex-col items-end gap-0.5 text-xs max-sm:hidden">{standing}</span>
+          </Link>
+          {command !== null && <QuickAnswer session={session} command={command} />}
+        </div>
       )}
       {mayWrite && (
         <span className="flex w-11 shrink-0 justify-center pt-2 pointer-coarse:pt-1">

@@ -7,6 +7,7 @@ import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { Page, Section } from "../ui/page.tsx";
 import { NotificationSettings } from "./settings-notifications.tsx";
+import { RuleSettings } from "./settings-rules.tsx";
 import { BrowserSettings, PasskeySettings } from "./settings-sign-in.tsx";
 
 export function SettingsPage() {
@@ -14,6 +15,7 @@ export function SettingsPage() {
     <Page title="Settings" narrow>
       <AppearanceSettings />
       <NotificationSettings />
+      <RuleSettings />
       <PasskeySettings />
       <BrowserSettings />
       <AboutGateway />

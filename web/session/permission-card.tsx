@@ -1,20 +1,20 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleHelp, ClipboardList, type LucideIcon, ShieldQuestion, TriangleAlert } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { answerPermissionOutputSchema, type PendingPermission, type SessionSummary } from "../../src/wire/coding.ts";
 import { acting } from "../api/client.ts";
-import { useAct } from "../api/query.ts";
+import { queryKeys, useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
-import { Form, TextArea } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { Scrollable } from "../ui/page.tsx";
 import { agentName } from "../ui/session-state.ts";
 import { permissionCardId } from "./asked-permission.ts";
+import { Decision } from "./decision.tsx";
 import { Markdown } from "./markdown-view.tsx";
 import { type PermissionAnswer, planOf, QuestionForm, questionsOf } from "./question-form.tsx";
 import { ToolInput } from "./tool-call.tsx";
-import { toolName } from "./tool-summary.ts";
+import { intentOfTool, toolName } from "./tool-summary.ts";
 import { takeSummary } from "./use-session.ts";
 
 export function PermissionCard(props: {
@@ -37,9 +37,14 @@ export function PermissionCard(props: {
       ? `${agent} has a question`
       : kind === "plan"
         ? `${agent} has a plan`
-        : `${agent} wants to use ${toolName(tool)}`;
+        : intentOfTool({ name: tool, input });
   return (
-    <Card icon={Icon} title={title} permissionId={permission.permissionId}>
+    <Card
+      icon={Icon}
+      title={title}
+      permissionId={permission.permissionId}
+      {...(kind === "permission" && { asker: agent, tool })}
+    >
       {kind === "permission" && (
         <div className="max-h-[40dvh] overflow-y-auto border-b border-line">
           <ToolInput input={input} />
@@ -59,7 +64,14 @@ export function PermissionCard(props: {
         ) : kind === "question" ? (
           <QuestionForm questions={questions} busy={answer.isPending} onAnswer={(given) => answer.mutate(given)} />
         ) : (
-          <Decision plan={plan !== null} busy={answer.isPending} onAnswer={(given) => answer.mutate(given)} />
+          <Decision
+            plan={plan !== null}
+            remembers={
+              kind === "permission" ? { sessionId: summary.sessionId, permissionId: permission.permissionId } : null
+            }
+            act={answer}
+            onAnswer={(given) => answer.mutate(given)}
+          />
         )}
       </div>
     </Card>
@@ -77,18 +89,26 @@ function useAnswer<Answer extends object>(
         { sessionId: summary.sessionId, permissionId, ...given },
         { output: answerPermissionOutputSchema },
       ),
-    onSuccess: (answered) => takeSummary(client, sessionId, answered),
+    onSuccess: (answered) => {
+      takeSummary(client, sessionId, answered);
+      void client.invalidateQueries({ queryKey: queryKeys.permissionRules });
+    },
   });
 }
 
 function Card({
   icon: Icon,
   title,
+  asker,
+  tool,
   permissionId,
   children,
 }: {
   readonly icon: LucideIcon;
   readonly title: string;
+  /** The agent and its tool, where the title does not name them. */
+  readonly asker?: string;
+  readonly tool?: string;
   readonly permissionId: string | undefined;
   readonly children: ReactNode;
 }) {
@@ -96,11 +116,19 @@ function Card({
     <section
       {...(permissionId === undefined ? {} : { id: permissionCardId(permissionId) })}
       tabIndex={-1}
-      aria-label={title}
+      aria-label={asker === undefined ? title : `${asker} asks: ${title}`}
       className="mx-3 mb-2 overflow-hidden rounded-xl border border-lamp-fill/50 bg-panel shadow-float"
     >
       <h2 className="flex items-center gap-2 bg-lamp-soft px-3 py-1.5 text-sm font-semibold text-lamp">
-        <Icon aria-hidden className="size-4" /> {title}
+        <Icon aria-hidden className="size-4 shrink-0" />
+        <span className="min-w-0 truncate" title={title}>
+          {title}
+        </span>
+        {asker !== undefined && tool !== undefined && (
+          <span className="ml-auto min-w-0 shrink-0 max-w-1/2 truncate text-xs font-normal">
+            {asker} · {toolName(tool)}
+          </span>
+        )}
       </h2>
       {children}
     </section>
@@ -112,58 +140,6 @@ function InTerminal({ onTerminal }: { readonly onTerminal: () => void }) {
     <div className="flex flex-wrap items-center justify-between gap-2">
       <p className="text-xs text-ink-soft">Answer this in the agent's terminal.</p>
       <Button onClick={onTerminal}>Open terminal</Button>
-    </div>
-  );
-}
-
-/** Allow, or deny with an optional message. */
-function Decision(props: {
-  readonly plan: boolean;
-  readonly busy: boolean;
-  readonly onAnswer: (answer: PermissionAnswer) => void;
-}) {
-  const { plan, busy, onAnswer } = props;
-  /** After Back, the focus returns to “Deny …”. */
-  const [stage, setStage] = useState<"open" | "denying" | "back">("open");
-  const [message, setMessage] = useState("");
-  const back = (): void => setStage("back");
-  const deny = (): void => {
-    const words = message.trim();
-    onAnswer(words === "" ? { decision: "deny" } : { decision: "deny", message: words });
-  };
-  if (stage === "denying") {
-    return (
-      <Form onSubmit={deny}>
-        <TextArea
-          autoFocus
-          label="What should it do instead? (optional)"
-          rows={2}
-          maxLength={10_000}
-          value={message}
-          onChange={(event) => setMessage(event.target.value)}
-          onKeyDown={(event) => {
-            if (busy || event.nativeEvent.isComposing) return;
-            if (event.key === "Escape") back();
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) deny();
-          }}
-        />
-        <div className="mt-2 flex justify-end gap-2">
-          <Button onClick={back}>Back</Button>
-          <Button type="submit" variant="danger" busy={busy}>
-            {plan ? "Reject plan" : "Deny"}
-          </Button>
-        </div>
-      </Form>
-    );
-  }
-  return (
-    <div className="flex flex-wrap gap-2">
-      <Button variant="primary" busy={busy} onClick={() => onAnswer({ decision: "allow" })}>
-        {plan ? "Approve plan" : "Allow"}
-      </Button>
-      <Button disabled={busy} autoFocus={stage === "back"} onClick={() => setStage("denying")}>
-        {plan ? "Reject …" : "Deny …"}
-      </Button>
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { z } from "zod";
+import type { RememberPermission } from "../../src/wire/permission-rules.ts";
 import { Button } from "../ui/button.tsx";
 import { Form } from "../ui/field.tsx";
 
@@ -19,6 +20,7 @@ export interface PermissionAnswer {
   readonly decision: "allow" | "deny";
   readonly message?: string;
   readonly answers?: Readonly<Record<string, string>>;
+  readonly remember?: RememberPermission;
 }
 
 type Question = z.infer<typeof questionSchema>;

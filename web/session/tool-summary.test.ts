@@ -1,7 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { fileOfResult, kindOfTool, summaryOfTool, viewOfTool } from "./tool-summary.ts";
+import { fileOfResult, intentOfTool, kindOfTool, summaryOfTool, viewOfTool } from "./tool-summary.ts";
 
 describe("a tool call", () => {
+  it("is titled by what it is for", () => {
+    const title = (name: string, input: unknown) => intentOfTool({ name, input });
+    expect(title("Bash", { command: "npm test" })).toBe("Run a command");
+    expect(title("exec_command", { cmd: "npm test" })).toBe("Run a command");
+    expect(title("Edit", { file_path: "/a/retry.ts", old_string: "a", new_string: "b" })).toBe("Edit retry.ts");
+    expect(title("Write", { file_path: "/a/new.ts", content: "" })).toBe("Write new.ts");
+    expect(title("apply_patch", { changes: { "a.ts": {}, "b.ts": {} } })).toBe("Edit 2 files");
+    expect(title("Read", { file_path: "/a/retry.ts" })).toBe("Read retry.ts");
+    expect(title("WebFetch", { url: "https://example.com" })).toBe("Use the web");
+    expect(title("mcp__notes__search", { query: "x" })).toBe("Use notes: search");
+    expect(title("Odd", {})).toBe("Use Odd");
+  });
+
   it("is summarized on one line by its most important input", () => {
     expect(summaryOfTool({ command: "ls -l\n  | wc" })).toBe("ls -l | wc");
     expect(summaryOfTool({ command: ["git", "status"] })).toBe("git status");

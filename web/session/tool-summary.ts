@@ -133,6 +133,27 @@ export function kindOfTool({ name, input }: { readonly name: string; readonly in
   return kindsByName.find(([pattern]) => pattern.test(name))?.[1] ?? "other";
 }
 
+const intents: Readonly<Partial<Record<ToolKind, string>>> = {
+  command: "Run a command",
+  search: "Search files",
+  web: "Use the web",
+};
+
+/** What a call is for, as a title: `Run a command`, `Edit retry.ts`. */
+export function intentOfTool(call: { readonly name: string; readonly input: unknown }): string {
+  const kind = kindOfTool(call);
+  const view = viewOfTool(call.input);
+  const { file_path: named, path, content } = fieldsOf(call.input);
+  const paths = view.kind === "edits" ? view.files.map((file) => file.path) : [named ?? path];
+  const [first] = paths;
+  if ((kind === "edit" || kind === "read") && typeof first === "string" && first !== "") {
+    const verb = kind === "read" ? "Read" : typeof content === "string" ? "Write" : "Edit";
+    return paths.length === 1 ? `${verb} ${first.split("/").at(-1) ?? first}` : `${verb} ${paths.length} files`;
+  }
+  // A server's tool keeps its name: its words can mean anything.
+  return (call.name.startsWith("mcp__") ? undefined : intents[kind]) ?? `Use ${toolName(call.name)}`;
+}
+
 const languagesByEnding: Readonly<Record<string, string>> = {
   ...{ ts: "typescript", tsx: "typescript", mts: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript" },
   ...{ py: "python", rb: "ruby", rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", php: "php", c: "c" },

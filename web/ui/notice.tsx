@@ -50,7 +50,7 @@ export function ErrorNotice(props: {
 }
 
 /** Text in backticks is shown as code. */
-function WithCommands({ text }: { readonly text: string }) {
+export function WithCommands({ text }: { readonly text: string }) {
   return text.split("`").map((part, index, parts) => {
     const isCommand = index % 2 === 1 && index < parts.length - 1;
     if (!isCommand) return index % 2 === 1 ? `\`${part}` : part;

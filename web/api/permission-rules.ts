@@ -1,0 +1,30 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import {
+  type PreviewPermissionRulesInput,
+  permissionRulesPreviewSchema,
+  permissionRulesSchema,
+} from "../../src/wire/permission-rules.ts";
+import { acting, reading } from "./client.ts";
+import { queryKeys, useRead, useRemove } from "./query.ts";
+
+export function usePermissionRules() {
+  return useRead(queryKeys.permissionRules, (call) =>
+    reading.listPermissionRules({}, { ...call, output: permissionRulesSchema }),
+  );
+}
+
+export function useRemovePermissionRule() {
+  return useRemove((ruleId) => acting.removePermissionRule({ ruleId }), queryKeys.permissionRules);
+}
+
+/** The rules that an answer would add, in the gateway's words. While another answer is read, the last one stays. */
+export function usePermissionRulesPreview(input: PreviewPermissionRulesInput) {
+  return useQuery({
+    queryKey: [...queryKeys.permissionRules, "preview", input],
+    queryFn: ({ signal }) => reading.previewPermissionRules(input, { signal, output: permissionRulesPreviewSchema }),
+    placeholderData: keepPreviousData,
+    // Its words are what the user agrees to.
+    staleTime: 0,
+    gcTime: 0,
+  });
+}
