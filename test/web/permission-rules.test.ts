@@ -16,6 +16,7 @@ test.for([
   ["codex", "escalate"],
 ] as const)(
   "%s: an answer that is remembered answers the second equal question, and not a similar one",
+  { timeout: 200_000 },
   async ([agent, run]) => {
     const { world, gateway } = used;
     const [made, similar, quick] = ["made", "similar", "quick"].map((name) => `${name}-${agent}.txt`);
@@ -125,5 +126,4 @@ test.for([
     await untilIdle(sessionId);
     await close(sessionId);
   },
-  200_000,
 );
