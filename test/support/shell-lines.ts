@@ -397,7 +397,8 @@ export function commandLines(count: number, seed: number): readonly string[] {
 
   function changed(line: string): string {
     const at = below(line.length + 1);
-    const char = [...strange][below([...strange].length)] ?? "";
+    const chars = Array.from(strange);
+    const char = chars[below(chars.length)] ?? "";
     return line.slice(0, at) + pick([char, "", char + char]) + line.slice(at + below(2));
   }
 
