@@ -67,7 +67,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
   await expect.poll(received, patience).toBe("half typed Another from the box");
   await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
 
-  await box.fill("slow 4000\nlines 3");
+  await box.fill("slow 12000\nlines 3");
   await box.press("Enter");
   await expectOnTerminal(page, "Line 1 of 3");
   await box.fill("say later");
