@@ -114,7 +114,7 @@ test("a selection takes ranges by session, archives with progress, names what fa
   await page.getByRole("button", { name: "Undo" }).click();
   await row(page, numbered(10)).waitFor();
   await page.keyboard.press("Escape");
-  await page.locator("main h2").first().click();
+  await page.locator("main h2:visible").first().click();
   await page.keyboard.press("Control+a");
   const shown = await page.locator("main [data-session-id]").count();
   await expect.poll(() => bar.textContent(), patience).toContain(`${shown} selected`);
