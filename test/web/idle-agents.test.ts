@@ -3,7 +3,7 @@ import { signInUrl, useBrowser } from "../support/browser.ts";
 import { openSession, patience } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
-const used = useGateway({ agents: "scripted", config: { idleTimeout: "5s" } });
+const used = useGateway({ agents: "scripted", config: { idleTimeout: "15s" } });
 const browser = useBrowser();
 
 test("a session's page keeps its agent running; turned off, the agent ends when nobody looks, and the list says why", async () => {

@@ -39,7 +39,7 @@ test("a push arrives while the page is closed, its action allows a permission, a
   await page.close();
 
   const dir = world.repository;
-  const asked = await api.ask({ agent: "claude-code", dir, prompt: "write pushed.txt with by push", waitMs: 40_000 });
+  const asked = await api.ask({ agent: "claude-code", dir, prompt: "write pushed.txt with by push", waitMs: 120_000 });
   expect(asked.activity).toBe("needs_permission");
   await expect.poll(() => subscription.messages().length, patience).toBeGreaterThan(0);
   const message = subscription.messages().at(-1);
@@ -85,7 +85,7 @@ test("a tap opens the request in the window that is open, and signing out ends t
   expect([...(mine?.messages() ?? []), ...(theirs?.messages() ?? [])]).toContainEqual({ type: "test" });
 
   const prompt = "write tapped.txt with by tap";
-  const asked = await api.ask({ agent: "claude-code", dir: world.repository, prompt, waitMs: 40_000 });
+  const asked = await api.ask({ agent: "claude-code", dir: world.repository, prompt, waitMs: 120_000 });
   const [permission] = asked.permissions;
   const deliver = await pushDelivery(one.context, one.page, origin);
   const worker = await pushWorker(one.context);
