@@ -109,6 +109,8 @@ function useItems(word: CompletedWord | null, place: CompletionPlace | null): re
       reading.completePrompt({ ...place, kind, q, limit: maxShown }, { signal, output: completionsSchema }),
     placeholderData: (before, query) => (query?.queryKey[2] === kind ? keepPreviousData(before) : undefined),
     retry: false,
+    // The gateway still lists a large directory.
+    refetchInterval: ({ state }) => (state.data?.truncated === true && state.data.items.length === 0 ? 1_000 : false),
     staleTime: 2_000,
     gcTime: 30_000,
   });
