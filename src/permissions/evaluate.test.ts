@@ -171,7 +171,7 @@ test("a rule answers only in its folder, session, agent and time, and not after 
   const asked = (own: Rule, more: Partial<RuleRequest>) => evaluate([own], request("git status", more), 1_000)?.effect;
   expect(asked(status, { dir: `${dir}/sub`, counted: `${dir}/sub` })).toBe("allow");
   expect(asked(status, { dir: `${dir}2`, counted: `${dir}2` })).toBeUndefined();
-  expect(asked(status, { dir: "/work/tree", counted: dir })).toBe("allow");
+  expect(asked(status, { dir: "/code/tree", counted: dir })).toBe("allow");
   expect(asked(rule("git status", { agent: "claude-code" }), {})).toBeUndefined();
   expect(asked(rule("git status", { sessionId: "other" }), {})).toBeUndefined();
   expect(asked(rule("git status", { expiresAt: 1_000 }), {})).toBeUndefined();

@@ -17,7 +17,7 @@ import { evaluate, type Rule, withoutOwnDir } from "./evaluate.ts";
 const count = Number(process.env["POSTERN_SHELL_LINES"] ?? 1_500);
 const seed = Number(process.env["POSTERN_SHELL_SEED"] ?? 16);
 
-const dir = "/work/app";
+const dir = "/code/app";
 /** Builtins that the evaluator takes for programs. They run nothing, write no file, and read no argument as code. */
 const harmless = ["echo", "true", "false", "pwd", ":"];
 
@@ -126,12 +126,12 @@ describe.skipIf(problem !== null)(`compared with real shells${why}`, () => {
     const ran = async (name: ShellName, line: string) => (await tryLines(name, "eval", [{ line, exit: 0 }]))[0];
     const words = async (name: ShellName, line: string) =>
       (await ran(name, line))?.calls.map(([program, , ...args]) => [program, ...args]);
-    expect(await ran("bash", "git >new")).toMatchObject({ changed: expect.arrayContaining(["/work/app/new 0"]) });
+    expect(await ran("bash", "git >new")).toMatchObject({ changed: expect.arrayContaining(["/code/app/new 0"]) });
     expect(await ran("dash", "git >/dev/nullx")).toMatchObject({ changed: [expect.stringContaining("/dev/nullx")] });
     expect(await words("bash", "git status a*")).toEqual([["git", "status", "a1"]]);
     expect(await words("bash", "git $(id)")).toEqual([["id"], ["git"]]);
     expect(await words("dash", "cd src; git")).toEqual([["git"]]);
-    expect(await ran("dash", "cd src; git")).toMatchObject({ calls: [["git", "/work/app/src"]] });
+    expect(await ran("dash", "cd src; git")).toMatchObject({ calls: [["git", "/code/app/src"]] });
     if (missing.includes("zsh")) return;
     expect(await words("zsh", "git =id")).toEqual([["git", "/shims/id"]]);
     expect(await words("zsh", "git; >/dev/null")).toEqual([["git"], ["cat"]]);

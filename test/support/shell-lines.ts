@@ -315,7 +315,7 @@ const nasty = [
     "xargs id",
     "sh -c id",
     "cd src",
-    "cd /work/app && git",
+    "cd /code/app && git",
     "pushd src",
     "set -x",
     "shopt -s extglob",

@@ -154,10 +154,10 @@ async function tryOnce(name: ShellName, way: Way, lines: readonly TriedLine[]): 
   if (path === null) throw new Error(`${name} is not installed.`);
   const folder = await makeTempFolder();
   const at = (below: string) => join(folder, below);
-  for (const below of ["job", "shims", "trace", "files/work/app/src", "files/home", "files/tmp"]) {
+  for (const below of ["job", "shims", "trace", "files/code/app/src", "files/home", "files/tmp"]) {
     mkdirSync(at(below), { recursive: true });
   }
-  for (const below of bait) writeFileSync(at(`files/work/app/${below}`), "");
+  for (const below of bait) writeFileSync(at(`files/code/app/${below}`), "");
   const options = shells[name].slice(1);
   writeFileSync(at("job/script"), scriptOf(lines, { way, command: [path, ...options].join(" ") }));
   writeFileSync(at("shims/.shim"), shim);
@@ -165,9 +165,9 @@ async function tryOnce(name: ShellName, way: Way, lines: readonly TriedLine[]): 
   for (const one of shimNames) symlinkSync(".shim", at(`shims/${one}`));
   const binds = [
     ...["--ro-bind", at("job"), "/job", "--ro-bind", at("shims"), "/shims", "--bind", at("trace"), "/trace"],
-    ...["work", "home", "tmp"].flatMap((one) => ["--bind", at(`files/${one}`), `/${one}`]),
+    ...["code", "home", "tmp"].flatMap((one) => ["--bind", at(`files/${one}`), `/${one}`]),
     ...["--setenv", "PATH", "/shims", "--setenv", "HOME", "/home", "--setenv", "LC_ALL", "C.UTF-8"],
-    ...["--remount-ro", "/", "--chdir", "/work/app"],
+    ...["--remount-ro", "/", "--chdir", "/code/app"],
   ];
   const before = filesIn(at("files"));
   const shell = [path, ...options, "/job/script"];

@@ -25,7 +25,7 @@ export function SessionsPage() {
   const searching = query !== "";
   const first = useSessionPage(what, 0);
   const live = useLiveSessions({ ...filters, status: "" });
-  // With a filter of its own, or a search, the list is flat.
+  // A filter by status, the archive and a search show one flat list.
   const flat = searching || filters.status !== "" || filters.show !== "";
   const alive = flat ? undefined : live.data;
   const pinned = useSessionPage({ ...what, filters: { ...filters, show: "pinned" } }, 0, { enabled: !flat });
