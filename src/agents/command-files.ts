@@ -201,7 +201,7 @@ export function firstLine(body: string): string {
   );
 }
 
-/** Of several commands with one name, the first. */
+/** Keeps the first of several commands with the same name. */
 export function distinct(commands: readonly (AgentCommand | null)[]): readonly AgentCommand[] {
   const byName = new Map<string, AgentCommand>();
   for (const command of commands) if (command !== null && !byName.has(command.name)) byName.set(command.name, command);

@@ -67,5 +67,5 @@ export async function removeStrays(
   }
 }
 
-/** Of one query. */
+/** IDs in one query. */
 const idsAtOnce = 500;

@@ -838,7 +838,7 @@ export type LabelList = {
   /** In alphabetical order. */
   readonly labels: ReadonlyArray<{
     readonly label: string;
-    /** That the caller can see. */
+    /** Sessions with this label that the caller can see. */
     readonly sessions: number;
   }>;
   readonly truncated: boolean;
@@ -1485,7 +1485,7 @@ export type RetryDeliveriesInput = {
 export type SaveDraftInput = {
   /** Empty text deletes the draft. */
   readonly text: string;
-  /** Of the draft that this text replaces; 0 for none. */
+  /** Version of the draft that this text replaces; 0 for none. */
   readonly version: number;
 };
 

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 import { type PushKind, type PushPreferences, pushKindSchema, pushKinds } from "../wire/push.ts";
 
-/** Of an account that has not changed them. */
+/** The preferences of an account that has not changed them. */
 export const defaultPreferences: PushPreferences = {
   kinds: [...pushKinds],
   quietHours: null,

@@ -33,7 +33,7 @@ const firstPauseMs = 5_000;
 const longestPauseMs = 30 * 60_000;
 /** The longest pause that a push service can ask for. */
 const longestAskedPauseMs = 3_600_000;
-/** Of the texts that come from a transcript. */
+/** Limit for texts that come from a transcript. */
 const maxTitleCharacters = 100;
 
 /** Sends the notifications of each browser, one at a time, independently of the others. */

@@ -20,7 +20,7 @@ export interface StoredSubscription {
 /** Subscriptions that a caller can see and change. */
 export interface SubscriptionOwner {
   readonly accountId: string;
-  /** Only those made with this token; null for all of the account. */
+  /** Only subscriptions created with this token; null for all of the account. */
   readonly tokenId: string | null;
 }
 

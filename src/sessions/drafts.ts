@@ -15,7 +15,7 @@ export interface Drafts {
   clear(sessionId: string | null, caller: Caller): Promise<Draft>;
 }
 
-/** For each account. The oldest are dropped: they are still in their browsers. */
+/** Limit for each account. The oldest are dropped: their browsers still have them. */
 const maxDrafts = 200;
 const none: Draft = { text: "", version: 0, updatedAt: null };
 

@@ -14,7 +14,7 @@ import {
   type SentPrompt,
 } from "./prompts.ts";
 
-/** Those of the store are read. */
+/** The prompts in the store have been read. */
 const noPrompts: PromptsState = { ...newPrompts, isRead: true };
 const context: PromptContext = {
   now: 100_000,

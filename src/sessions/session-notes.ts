@@ -33,7 +33,7 @@ export interface NoteChanges {
 
 /** Notes of sessions, by agent and session. */
 export interface NoteStore {
-  /** Of each of these sessions, by {@link noteKey}. */
+  /** The notes of these sessions, by {@link noteKey}. */
   of(sessions: readonly NotedSession[], accountId: string): Promise<ReadonlyMap<string, SessionNotes>>;
   /**
    * Concurrent changes of a session take turns, so none is lost.
@@ -47,7 +47,7 @@ export interface NoteStore {
   forget(session: NotedSession): Promise<void>;
 }
 
-/** For each account. At the limit, the oldest tenth is dropped, and what happened until then counts as seen. */
+/** Limit for each account. At the limit, the oldest tenth is dropped, and what happened until then counts as seen. */
 const maxSeen = 20_000;
 
 const noteTables = ["session_notes", "session_labels", "session_seen", "session_drafts"] as const;

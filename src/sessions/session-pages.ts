@@ -30,7 +30,7 @@ export interface SessionPages {
 export interface AliveNow extends AliveSessions {
   readonly live: ReadonlyMap<string, LiveSession>;
   readonly external: ReadonlyMap<string, ExternalHolder>;
-  /** Those whose agent waits for a person. */
+  /** Sessions whose agent waits for a person. */
   readonly needing: readonly string[];
 }
 export interface SessionPagesDeps {

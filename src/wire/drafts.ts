@@ -22,7 +22,7 @@ export const saveDraftInputSchema = z
       .max(maxDraftLength)
       .refine((text) => !text.includes("\0"), { error: "Contains a NUL character" })
       .describe("Empty text deletes the draft."),
-    version: versionSchema.describe("Of the draft that this text replaces; 0 for none."),
+    version: versionSchema.describe("Version of the draft that this text replaces; 0 for none."),
   })
   .meta({ id: "SaveDraftInput" });
 

@@ -41,7 +41,12 @@ export const seenSchema = z
 export const labelListSchema = z
   .object({
     labels: z
-      .array(z.object({ label: z.string(), sessions: z.int().describe("That the caller can see.") }))
+      .array(
+        z.object({
+          label: z.string(),
+          sessions: z.int().describe("Sessions with this label that the caller can see."),
+        }),
+      )
       .describe("In alphabetical order."),
     truncated: z.boolean(),
   })

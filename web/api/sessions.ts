@@ -21,7 +21,7 @@ export const noFilters: SessionFilters = { agent: "", dir: "", status: "", label
 export interface ListedSession {
   readonly session: SessionSummary;
   readonly match: SearchMatch | null;
-  /** Of a grouped list; null for sessions without a label. */
+  /** The group in a grouped list; null for sessions without a label. */
   readonly group?: string | null | undefined;
 }
 

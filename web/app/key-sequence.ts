@@ -32,5 +32,5 @@ export function createKeySequence(now: () => number = () => performance.now()) {
   };
 }
 
-/** That of this page. */
+/** The sequence that all shortcuts of this page share. */
 export const keySequence = createKeySequence();

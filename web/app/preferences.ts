@@ -7,7 +7,7 @@ export type TextSize = (typeof textSizes)[number];
 /** Stored per browser. */
 export interface Preferences {
   readonly theme: "system" | "light" | "dark";
-  /** Of the whole page, except terminals. */
+  /** For the whole page, except terminals. */
   readonly textSize: TextSize;
   /** In pixels. */
   readonly terminalFontPx: number;

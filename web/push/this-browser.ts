@@ -54,7 +54,7 @@ async function subscribe(accountId: string): Promise<void> {
   await navigator.serviceWorker.register("/worker.js");
   const { pushManager } = await navigator.serviceWorker.ready;
   const existing = await pushManager.getSubscription();
-  // Of another gateway at this address, or of one whose key was lost.
+  // It belongs to another gateway at this address, or to one whose key was lost.
   if (existing !== null && !hasKey(existing, publicKey)) await existing.unsubscribe();
   const subscription = await within(
     subscribeMs,

@@ -42,7 +42,7 @@ export function uploadFile(
   });
 }
 
-/** Of a file that no prompt used. */
+/** Deletes a file that no prompt used. */
 export function removeUpload(attachmentId: string): void {
   acting.removeAttachment({ attachmentId }).catch(() => undefined); // it is deleted after a day
 }
