@@ -28,6 +28,8 @@ interface Step {
   readonly stays?: true;
   /** Typed before, as a person would who has read the comment. */
   readonly first?: readonly string[];
+  /** As `first`, for who may not write to npm's folder for commands. */
+  readonly firstAsUser?: readonly string[];
   /** Ended with Ctrl-C. */
   readonly exitCode?: number;
 }
@@ -46,7 +48,7 @@ const steps: readonly Step[] = [
     keys: { at: /Press Ctrl-C to stop it[^]*manifest/, keys: interrupt, once: true },
     shows: /The note is there\.[^]*The note is there\.[^]*The gateway is running at/,
   },
-  { command: /^npm ci && npm link/, shows: /added \d+ packages/ },
+  { command: /^npm ci && npm link/, shows: /added \d+ packages/, firstAsUser: ["npm config set prefix ~/.local"] },
   { command: /^postern coding setup/, keys: { at: /◆/, keys: "\r" }, shows: /claude-code +default +key_variable/ },
   { command: /^mkdir .*postern folder add|^postern folder add/, shows: /Registered .*\/code for files, coding/ },
   { command: /^postern serve/, stays: true, shows: /Sign in \(single use/ },
@@ -121,7 +123,7 @@ async function takeJourney({ major, isRoot }: Seat): Promise<void> {
   const newcomer = await seatNewcomer(debian, { major, isRoot });
   const transcript = new Transcript();
   try {
-    const [demo, answer] = await typeJourney(newcomer, transcript);
+    const [demo, answer] = await typeJourney(newcomer, transcript, isRoot);
     console.log(`Node ${major}, ${who}: the demo ${words(demo)}; an agent's answer in a project ${words(answer)}`);
   } finally {
     await transcript.write(`node${major}-${isRoot ? "root" : "user"}`);
@@ -134,7 +136,11 @@ function words({ seconds, processorSeconds }: Spent): string {
 }
 
 /** @returns when the demo was over, and when an agent had answered in a project */
-async function typeJourney(newcomer: Newcomer, transcript: Transcript): Promise<readonly [Spent, Spent]> {
+async function typeJourney(
+  newcomer: Newcomer,
+  transcript: Transcript,
+  isRoot: boolean,
+): Promise<readonly [Spent, Spent]> {
   const terminal = await newcomer.terminal();
   const spent: Spent[] = [];
   let session = "";
@@ -162,7 +168,8 @@ async function typeJourney(newcomer: Newcomer, transcript: Transcript): Promise<
   await type(`ln -s ${newcomer.agents} test/agents/node_modules`, null);
   for (const { text, place } of journey()) {
     const step = steps.find(({ command }) => command.test(text)) ?? null;
-    for (const command of step?.first ?? []) await type(command, null);
+    const first = [...(step?.first ?? []), ...(isRoot ? [] : (step?.firstAsUser ?? []))];
+    for (const command of first) await type(command, null);
     const output = await type(text.replaceAll("<id>", session), step, place);
     const isFirstAnswer = spent.length === 1 && output.includes("ECHO");
     if (/npm run demo/.test(text) || isFirstAnswer) await note();

@@ -101,6 +101,8 @@ export async function seatNewcomer(
   const env = {
     ...baseEnv,
     HOME: home,
+    // As Debian's ~/.profile does it.
+    PATH: `${home}/.local/bin:${baseEnv["PATH"]}`,
     USER: isRoot ? "root" : person.name,
     TERM: "xterm-256color",
     LANG: "C.UTF-8",
