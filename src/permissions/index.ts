@@ -72,6 +72,8 @@ export function createPermissionRules(deps: {
   const { clock, log, home, mayDrive, isVisible, note } = deps;
   const store = createRuleStore(deps);
   const adding = createKeyedLock();
+  /** Counts rules that were added or removed: an answer that was looked up across such a change is looked up again. */
+  let changes = 0;
 
   async function marked(request: RuledRequest): Promise<RuleRequest> {
     return { ...request, undriven: await store.isUndriven(request.sessionIds) };
@@ -105,9 +107,36 @@ export function createPermissionRules(deps: {
         throw new PosternError("invalid_request", `The limit of ${maxRules} standing rules is reached. Remove some.`);
       }
       const stored = await store.add(rule, creator);
+      changes += 1;
       await noteFor("permission_rule_added", stored);
       return stored;
     });
+  }
+
+  async function removeStored(ruleId: string, accountId: string | null): Promise<boolean> {
+    const removed = await store.remove(ruleId, accountId);
+    changes += 1;
+    return removed !== null;
+  }
+
+  /** The answer of the rules that are read first, unless their creators lost access. */
+  async function lookUp(unmarked: RuledRequest): Promise<RuleVerdict | null> {
+    let rules = await store.inForce();
+    if (rules.length === 0 || inFolder(home, unmarked) || !(await isVisible(unmarked.counted))) return null;
+    const request = await marked(unmarked);
+    for (;;) {
+      const verdict = evaluate(rules, request, clock.now());
+      if (verdict === null) return null;
+      const used = rules.filter(({ ruleId }) => verdict.ruleIds.includes(ruleId));
+      const still = await Promise.all(used.map(({ creator }) => mayDrive(creator)));
+      if (still.every(Boolean)) {
+        const message =
+          verdict.effect === "deny" ? `A standing rule denies this: ${used.map(ruleWords).join(" ")}` : null;
+        return { ...verdict, message };
+      }
+      const gone = new Set(used.filter((_, index) => !still[index]).map(({ ruleId }) => ruleId));
+      rules = rules.filter(({ ruleId }) => !gone.has(ruleId));
+    }
   }
 
   function noteFor(
@@ -121,22 +150,11 @@ export function createPermissionRules(deps: {
   }
 
   return {
-    async verdictOn(unmarked) {
-      let rules = await store.inForce();
-      if (rules.length === 0 || inFolder(home, unmarked) || !(await isVisible(unmarked.counted))) return null;
-      const request = await marked(unmarked);
+    async verdictOn(request) {
       for (;;) {
-        const verdict = evaluate(rules, request, clock.now());
-        if (verdict === null) return null;
-        const used = rules.filter(({ ruleId }) => verdict.ruleIds.includes(ruleId));
-        const still = await Promise.all(used.map(({ creator }) => mayDrive(creator)));
-        if (still.every(Boolean)) {
-          const message =
-            verdict.effect === "deny" ? `A standing rule denies this: ${used.map(ruleWords).join(" ")}` : null;
-          return { ...verdict, message };
-        }
-        const gone = new Set(used.filter((_, index) => !still[index]).map(({ ruleId }) => ruleId));
-        rules = rules.filter(({ ruleId }) => !gone.has(ruleId));
+        const before = changes;
+        const verdict = await lookUp(request);
+        if (changes === before) return verdict;
       }
     },
 
@@ -184,7 +202,7 @@ export function createPermissionRules(deps: {
       }
       const added: StoredRule[] = [];
       const undo = async (): Promise<void> => {
-        for (const { ruleId, creator } of added) await store.remove(ruleId, creator.accountId);
+        for (const { ruleId, creator } of added) await removeStored(ruleId, creator.accountId);
       };
       try {
         for (const rule of rules) added.push(await insert(rule, creatorOf(caller)));
@@ -208,7 +226,7 @@ export function createPermissionRules(deps: {
     async remove(ruleId, caller) {
       const own = caller.scopes.has("admin") ? null : caller.accountId;
       const rule = (await store.list(own)).find((one) => one.ruleId === ruleId);
-      if (rule === undefined || !mayUse(caller, rule.dir) || (await store.remove(ruleId, own)) === null) {
+      if (rule === undefined || !mayUse(caller, rule.dir) || !(await removeStored(ruleId, own))) {
         throw new PosternError(
           "rule_not_found",
           `No standing rule ${ruleId}. Run \`postern rules list\` to see your rules.`,
