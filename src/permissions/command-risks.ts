@@ -19,7 +19,7 @@ const runsAnything: ReadonlySet<string> = new Set(
     "ansible-playbook terraform tofu pulumi vagrant packer nix nix-shell nix-build direnv mise asdf act find fd sed chmod chown dd tee " +
     "install curl wget eval exec source view vimdiff rvim gvim nano unbuffer autossh sshpass chpst run-parts logrotate watchexec nodemon " +
     "concurrently turbo nx lerna sbt lein stack cabal zig pandoc gnuplot octave gs lxc incus ip rpm dpkg ftp tftp redis-cli mongo mongosh " +
-    "gdbus busctl xdg-open open latex pdflatex xelatex lualatex"
+    "gdbus busctl xdg-open open latex pdflatex xelatex lualatex tar bsdtar unzip 7z 7za cpio pax patch"
   ).split(" "),
 );
 
@@ -111,9 +111,11 @@ const riskyOptions: Readonly<Record<string, string>> = {
   awk: "-f --file -i -e -E -l",
   diff: "--from-file --to-file -o --output",
   tail: "-f -F --follow --pid",
-  less: "-o -O -k --log-file",
+  less: "-o -O -k --log-file --lesskey-file --lesskey-src --lesskey-content --tag-file",
   man: "-P --pager -H --html -C",
-  npm: "--script-shell --prefix -C --userconfig --globalconfig --node-options --exec --ignore-scripts -g --global --location",
+  npm:
+    "--script-shell --prefix -C --userconfig --globalconfig --node-options --exec --ignore-scripts -g --global --location --git " +
+    "--viewer --browser --shell --call -c --init-module",
   pnpm: "--script-shell --dir -C --prefix --node-options",
   yarn: "--cwd --script-shell --use-yarnrc --node-options",
   cargo: "--config --manifest-path -Z --target-dir -C",
@@ -154,8 +156,11 @@ const riskyEverywhere: readonly string[] = ["--exec", "--pager", "--editor", "--
  * its settings from elsewhere, or write where it should not.
  */
 export function isRiskyWord(program: string, word: string): boolean {
+  const name = programName(program);
+  // `less +!id` starts with a command.
+  if (word.startsWith("+") && (name === "less" || name === "more")) return true;
   if (!word.startsWith("-") || word === "-" || word === "--") return false;
-  const known = (riskyOptions[programName(program)] ?? "").split(" ").filter((option) => option !== "");
+  const known = (riskyOptions[name] ?? "").split(" ").filter((option) => option !== "");
   return [...known, ...riskyEverywhere].some((option) => isOption(word, option));
 }
 

@@ -86,6 +86,11 @@ describe("a rule for `git status`", () => {
     "git status |& git status",
     "git status; \u00a0",
     "git status;\n",
+    "git status\r",
+    "git status\r\nid",
+    "git status\u2028id",
+    "git status https://x/../../../etc",
+    "git st\u0430tus",
     "git status ''=id",
     "git status x=''=id",
     "git status x==id",
@@ -115,6 +120,11 @@ test.each([
   ["cc", "cc @/etc/x"],
   ["cc", "cc @../x"],
   ["cc", "cc -wrapper id x.c"],
+  ["cat", "cat https://x/../../../../etc/passwd"],
+  ["cat", "cat https://x/.git/config"],
+  ["less", "less '+!id' x"],
+  ["npm test", "npm test --git=./x"],
+  ["cp", "cp x .cargo/config.toml"],
   ["sort", "sort --o=x y"],
   ["split", "split --filter=id x"],
   ["go test", "go test --exec=id"],
@@ -132,6 +142,41 @@ test("a deny rule wins, wherever the program is and in whatever order", () => {
   expect(answer("git push", rule("git push"), deny)).toBe("deny");
   expect(answer("git status && /usr/bin/git push origin", status, deny)).toBe("deny");
   expect(answer("git status", deny, status)).toBe("allow");
+});
+
+describe("with a denial of `git push` and of files, and every command allowed", () => {
+  const rules = [
+    rule("*"),
+    rule("git push", { effect: "deny" }),
+    rule("secrets/**", { effect: "deny", tool: "read" }),
+    rule("caf\u00e9.txt", { effect: "deny", tool: "edit" }),
+  ];
+
+  test.each([
+    "git --no-pager push",
+    "git -C . push",
+    "env git push",
+    "sh -c 'git push'",
+    `sh -c "x;git 'push'"`,
+    "/usr/bin/GIT --no-pager Push origin",
+    "cat secrets/key",
+    "cat ./src/../secrets/key",
+    "cp --target-directory=secrets x",
+    "cat Secrets/key",
+    "cat /home/me/app/secrets/key",
+    "cp x cafe\u0301.txt",
+  ])("%j is shown", (line) => {
+    expect(answer(line, ...rules)).toBeNull();
+  });
+
+  test.each(["git status", "npm run push", "cat other/key", "cat secrets.txt"])("%j is allowed", (line) => {
+    expect(answer(line, ...rules)).toBe("allow");
+  });
+
+  test("a file is denied in any form of its accents", () => {
+    const action = { tool: "edit", paths: [`${dir}/Cafe\u0301.txt`] } as const;
+    expect(evaluate([rule("**", { tool: "edit" }), ...rules], request("", { action }), 1)?.effect).toBe("deny");
+  });
 });
 
 test("in a worktree, arguments stay in the session's directory, also where a folder beside it has the repository's name", () => {
@@ -210,6 +255,8 @@ test.each([
   "git",
   "docker run",
   "make",
+  "tar xf",
+  "patch",
 ])("the pattern %j has to be typed again", (pattern) => {
   expect(breadthOf({ effect: "allow", tool: "command", pattern })).not.toBeNull();
   expect(breadthOf({ effect: "deny", tool: "command", pattern })).toBeNull();

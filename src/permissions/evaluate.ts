@@ -1,3 +1,4 @@
+import { join, relative, resolve } from "node:path";
 import type { RuledRequest, RuleEffect, RuleTool, RuleVerdict } from "../wire/permission-rules.ts";
 import { parseCommandLine, type SimpleCommand } from "./command-line.ts";
 import { isRiskyWord, programName } from "./command-risks.ts";
@@ -34,6 +35,7 @@ export function evaluate(
   const applying = rules.filter((rule) => applies(rule, request, now));
   const denying = applying.find((rule) => rule.effect === "deny" && parts.some((part) => denies(rule, part)));
   if (denying !== undefined) return { effect: "deny", ruleIds: [denying.ruleId] };
+  if (parts.some((part) => mayBeDenied(rules, part, { request, now }))) return null;
   const used = new Set<string>();
   for (const part of parts) {
     const covering = applying.find((rule) => rule.effect === "allow" && covers(rule, part, request));
@@ -59,7 +61,11 @@ export function withoutOwnDir(line: string, dir: string): string {
 }
 
 function applies(rule: Rule, request: RuleRequest, now: number): boolean {
-  if (rule.tool !== request.action.tool || (rule.agent !== null && rule.agent !== request.agent)) return false;
+  return rule.tool === request.action.tool && appliesToAny(rule, request, now);
+}
+
+function appliesToAny(rule: Rule, request: RuleRequest, now: number): boolean {
+  if (rule.agent !== null && rule.agent !== request.agent) return false;
   if (rule.expiresAt !== null && rule.expiresAt <= now) return false;
   if (rule.sessionId !== null && !request.sessionIds.includes(rule.sessionId)) return false;
   if (rule.effect === "allow" && request.undriven && !rule.undriven) return false;
@@ -71,13 +77,7 @@ function applies(rule: Rule, request: RuleRequest, now: number): boolean {
 function denies(rule: Rule, part: Part): boolean {
   if ("path" in part) {
     const below = partsBelow(rule.dir, part.path);
-    return (
-      below !== null &&
-      matchesPattern(
-        rule.pattern.toLowerCase(),
-        below.map((name) => name.toLowerCase()),
-      )
-    );
+    return below !== null && matchesPattern(folded(rule.pattern), below.map(folded));
   }
   const words = patternWords(rule.pattern);
   if (words === null) return false;
@@ -85,6 +85,56 @@ function denies(rule: Rule, part: Part): boolean {
     const given = part.command[index];
     if (given === undefined) return false;
     return index === 0 ? programName(word) === programName(given) : word.toLowerCase() === given.toLowerCase();
+  });
+}
+
+/** Some file systems do not distinguish letter case and forms of accents. */
+function folded(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}
+
+/**
+ * Whether a command contains the words of a denial somewhere, as in `git --no-pager push` or `sh -c 'git push'`, or names a file that is
+ * denied. That is not certain enough for a denial, nor for an allowance: a person decides.
+ */
+function mayBeDenied(
+  rules: readonly Rule[],
+  part: Part,
+  { request, now }: { readonly request: RuleRequest; readonly now: number },
+): boolean {
+  if ("path" in part) return false;
+  const denials = rules.filter((rule) => rule.effect === "deny" && appliesToAny(rule, request, now));
+  const said = wordsIn(part.command);
+  return denials.some((rule) => {
+    if (rule.tool !== "command") return namesDenied(rule, part.command, request);
+    const [program, ...others] = wordsIn(patternWords(rule.pattern) ?? []);
+    if (program === undefined) return false;
+    const at = said.findIndex((word) => programName(word) === programName(program));
+    return at !== -1 && isInOrder(others, said.slice(at + 1));
+  });
+}
+
+/** The words of a command and of texts in its arguments. */
+function wordsIn(command: readonly string[]): readonly string[] {
+  const words = command.flatMap((word) => word.toLowerCase().split(/[^\p{L}\p{N}_.@%+:/=-]+/u));
+  return words.filter((word) => word !== "");
+}
+
+function isInOrder(wanted: readonly string[], words: readonly string[]): boolean {
+  let at = 0;
+  for (const word of words) if (word === wanted[at]) at += 1;
+  return at === wanted.length;
+}
+
+/** Whether a command names a file that this rule denies, or the folder of such files. */
+function namesDenied(rule: Rule, command: SimpleCommand, { dir, counted }: RuleRequest): boolean {
+  const paths = command.slice(1).flatMap((word) => word.split(/[=:,@]/).filter((piece) => piece !== ""));
+  return paths.some((piece) => {
+    const full = resolve(dir, piece);
+    const path = isWithin(dir, full) ? join(counted, relative(dir, full)) : full;
+    const below = partsBelow(rule.dir, path)?.map(folded);
+    if (below === undefined) return false;
+    return matchesPattern(folded(rule.pattern), below) || matchesPattern(folded(rule.pattern), [...below, "x"]);
   });
 }
 
@@ -129,10 +179,10 @@ const remote = /^https?:\/\/[\w.:-]+(\/|$)/;
 
 /** Whether a word names no file outside of this folder, wherever in it a path begins, and none that no rule covers. */
 function staysInside(word: string, root: string): boolean {
-  if (remote.test(word)) return true;
   const names = word.split(/[/=:,]/);
-  // `..` also ends `-I..` and `@..`.
+  // `..` also ends `-I..` and `@..`, and leads out of a folder that is called `https:`.
   if (names.some((name) => name.endsWith("..")) || isGuarded(names)) return false;
+  if (remote.test(word)) return true;
   for (const { index } of word.matchAll(/\//g)) {
     const before = word.slice(0, index);
     // Inside of a relative path, unless that is an option with a path attached (`-I/x`), or `@/x`.

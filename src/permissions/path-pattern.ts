@@ -4,7 +4,10 @@ const guardedNames: ReadonlySet<string> = new Set(
     ".git .claude .claude.json .codex .agents .gemini .opencode .mcp.json .husky .githooks .vscode .idea .devcontainer .envrc .npmrc .yarnrc " +
     ".yarnrc.yml .pnpmfile.cjs .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin " +
     ".zlogout .kshrc .cshrc .tcshrc .inputrc .gitconfig .gitmodules .gitattributes .ssh .gnupg .aws .kube .docker .netrc .pgpass .config " +
-    ".local .pam_environment .xprofile .xinitrc .xsession .direnv .mise.toml .tool-versions opencode.json opencode.jsonc"
+    ".local .pam_environment .xprofile .xinitrc .xsession .direnv .mise.toml .tool-versions opencode.json opencode.jsonc " +
+    ".hg .svn .jj .cargo .yarn .bundle .gradle .pre-commit-config.yaml lefthook.yml .lefthook.yml .cursor .zed .exrc .vimrc .nvimrc .nvim.lua " +
+    ".vim .emacs .emacs.d .dir-locals.el .gdbinit .lldbinit .pdbrc .irbrc .pryrc .rprofile .curlrc .wgetrc .psqlrc .sqliterc .screenrc " +
+    ".tmux.conf .login .git-credentials"
   ).split(" "),
 );
 
