@@ -10,7 +10,7 @@ import { makeCorpus } from "./corpus.ts";
 import { median, quantile, sizeOf } from "./measure.ts";
 
 const targetMs = 100;
-const rounds = sizeOf({ full: 60, small: 3, position: 0 });
+const rounds = sizeOf({ full: 60, small: 2, position: 0 });
 const warmUps = sizeOf({ full: 5, small: 1 });
 
 const sleeper = {
@@ -90,7 +90,12 @@ function codexOnDisk(): Case {
 }
 
 async function giant(): Promise<Case> {
-  const { files } = await makeCorpus({ dir: world.root, seed: 1, files: 1, bytes: 1_000_000_000 });
+  const { files } = await makeCorpus({
+    dir: world.root,
+    seed: 1,
+    files: 1,
+    bytes: sizeOf({ full: 1_000_000_000, small: 60_000_000 }),
+  });
   const [file] = files;
   if (file === undefined) throw new Error("no giant was made");
   const { prompt, says } = claudeLines(file.sessionId);

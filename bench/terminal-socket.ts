@@ -4,7 +4,7 @@ import { systemClock } from "../src/core/clock.ts";
 import { type Pty, startPty } from "../src/terminal-host/pty.ts";
 import { createReadScheduler } from "../src/terminal-host/read-scheduler.ts";
 import { makeTestFolder } from "../test/support/test-folder.ts";
-import { median, quantile, sizeOf } from "./measure.ts";
+import { median, quantile, sizeOf, small } from "./measure.ts";
 import { type Rig, size, startRig, writeSample } from "./rig/gateway.ts";
 import { startSocketsAlone } from "./rig/sockets-alone.ts";
 import type { SocketViewer } from "./rig/viewer.ts";
@@ -49,10 +49,10 @@ export function startBare(script: string): BareTerminal {
  * echo on an idle machine and next to a flood, and the first paint of a late viewer. Interleaved runs.
  */
 
-const large = { bytes: 64 * 2 ** 20, runs: sizeOf({ full: 5, small: 1 }) };
-const burst = { bytes: 3 * 2 ** 20, runs: sizeOf({ full: 15, small: 3 }) };
-const keystrokes = sizeOf({ full: 1_000, small: 200 });
-const attaches = sizeOf({ full: 40, small: 10 });
+const large = { bytes: sizeOf({ full: 64, small: 8 }) * 2 ** 20, runs: sizeOf({ full: 5, small: 1 }) };
+const burst = { bytes: 3 * 2 ** 20, runs: sizeOf({ full: 15, small: 1 }) };
+const keystrokes = sizeOf({ full: 1_000, small: 40 });
+const attaches = sizeOf({ full: 40, small: 4 });
 const folder = makeTestFolder("bench");
 const largeFile = writeSample(folder, large.bytes);
 const burstFile = writeSample(folder, burst.bytes);
@@ -228,7 +228,8 @@ async function duringFlood(rig: Rig): Promise<void> {
 }
 
 const rig = await startRig(scripts);
-const wetty = await startWetty((sentence) => process.stdout.write(`terminal-socket: ${sentence}\n`));
+// Its installation takes longer than all of it at the small sizes.
+const wetty = small ? null : await startWetty((sentence) => process.stdout.write(`terminal-socket: ${sentence}\n`));
 await echo(rig);
 await duringFlood(rig);
 await throughput(rig, wetty, "burst");

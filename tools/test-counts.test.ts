@@ -62,6 +62,8 @@ test("a failure in a file that starts no agent stays", () => {
   const again: TestCounts = { ...none, passed: 7, skipped: 1, skippedNames: ["test/e2e/a > skipped"] };
   expect(withSecondRun(both, again)).toMatchObject({ passed: 102, failed: 2, failedNames: ["src/b > one"] });
   expect(both.failedFiles.filter(mayRunAgain).map(({ path }) => path)).toEqual(["test/e2e/a"]);
+  expect(mayRunAgain({ path: "test/web/a.test.ts" })).toBe(true);
+  expect(mayRunAgain({ path: "test/gateway/a.test.ts" })).toBe(false);
 });
 
 test("the sum of two runs has the counts and names of both, and the closing line has the seconds", () => {

@@ -64,9 +64,9 @@ export function closingLine(
   return `${run.passed} passed, ${run.failed} failed, ${run.skipped} skipped in ${Math.round(run.seconds)} s`;
 }
 
-/** Only these start agents, which can be slow on a busy machine. Any other failure counts. */
+/** Only these start agents or Chromium, which can be slow on a busy machine. Any other failure counts. */
 export function mayRunAgain({ path }: Pick<FailedFile, "path">): boolean {
-  return path.startsWith("test/e2e/");
+  return path.startsWith("test/e2e/") || path.startsWith("test/web/");
 }
 
 /** Tests that failed only in the second run of their file. */

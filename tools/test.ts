@@ -136,7 +136,7 @@ async function countTests(run: Run): Promise<TestCounts> {
 const maxFilesRunAgain = 4;
 
 /**
- * Agents can be slow on a busy machine. Failed files that start them run once more, alone. A test that fails both times is a failure; one that
+ * Agents and Chromium can be slow on a busy machine. Failed files that start them run once more, alone. A test that fails both times is a failure; one that
  * passes once is named in the closing lines. Any other failure counts.
  */
 async function runTests(run: Run): Promise<TestCounts> {
@@ -144,7 +144,7 @@ async function runTests(run: Run): Promise<TestCounts> {
   const filesAgain = first.failedFiles.filter(mayRunAgain);
   if (run.set === undefined || filesAgain.length === 0 || first.failedFiles.length > maxFilesRunAgain) return first;
   for (const name of first.failedNames) say(`Failed: ${name}`);
-  say("Running the files that start agents once more, alone.");
+  say("Running the files that start agents or Chromium once more, alone.");
   return withSecondRun(first, await countTests({ ...run, args: filesAgain.map(({ path }) => path) }));
 }
 
@@ -215,7 +215,7 @@ async function main(): Promise<number> {
   const seconds = (performance.now() - startedAt) / 1000;
   const lines = [
     ...total.skippedNames.map((name) => `Skipped: ${name}`),
-    ...total.retriedNames.map((name) => `Passed in one of two runs, with a third party's agent: ${name}`),
+    ...total.retriedNames.map((name) => `Passed in one of two runs, with a third party's agent or browser: ${name}`),
     ...total.failedNames.map((name) => `Failed: ${name}`),
     closingLine({ ...total, seconds }),
   ];
