@@ -23,6 +23,7 @@ import {
   createDrafts,
   createEdit,
   createFileFinder,
+  createFindTurnImage,
   createFindTurns,
   createIdleRetirement,
   createInterrupt,
@@ -50,6 +51,7 @@ import {
   createTurnStopper,
   createVisibleDirs,
   type Drafts,
+  type FindTurnImage,
   type FindTurns,
   openPermissionHooks,
   type Queue,
@@ -147,6 +149,8 @@ export interface Coding {
   readonly changes: Changes;
   /** Searches within one session. */
   readonly findTurns: FindTurns;
+  /** Images that tools returned. */
+  readonly findTurnImage: FindTurnImage;
   /** The branches that a worktree can start from. */
   branches(dir: string, caller: Caller): Promise<Branches>;
   /** Files and commands for a prompt. */
@@ -361,6 +365,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     recordings: createRecordings({ ...deps, attachments, locator, store, queue, catalog, notes }),
     changes,
     findTurns: createFindTurns({ locator, transcripts }),
+    findTurnImage: createFindTurnImage({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),
     completions: createCompletions({ ...folderRule, ...agents, resolveAgent: agents.resolve, locator, files, clock }),
     drafts: createDrafts({ db, locator, clock }),

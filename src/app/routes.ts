@@ -123,7 +123,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     }),
     agentSetupRoutes({ known: () => createKnownAgents(agents).list(), jobs: coding.setupJobs }),
     changesRoutes(coding.changes),
-    turnRoutes(coding.findTurns),
+    turnRoutes(coding.findTurns, coding.findTurnImage),
     sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
     permissionRuleRoutes({
       rules: parts.rules,

@@ -131,10 +131,14 @@ function sentWords({ deliveryState, sessionId }: ChangedPrompt): string {
 }
 
 function queueTable({ prompts }: PromptQueueOutput): string {
-  const rows = prompts.map(({ position, promptId, text }) => [
+  const rows = prompts.map(({ position, promptId, text, attachments }) => [
     String(position + 1),
     plainLine(promptId.slice(0, shownIdLength)),
-    cutEnd(plainLine(text), shownTextLength),
+    cutEnd(plainLine(text), shownTextLength) + filesWords(attachments.length),
   ]);
   return table(["PLACE", "PROMPT", "TEXT"], rows);
+}
+
+function filesWords(count: number): string {
+  return count === 0 ? "" : ` (${count} ${count === 1 ? "file" : "files"})`;
 }

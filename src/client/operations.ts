@@ -317,6 +317,8 @@ export type AskOutput = {
   readonly delivered: boolean | null;
   /** `queued`: waiting for the agent. `sent`: typed. `received`: confirmed by the agent, not in the transcript yet. `delivered`: in the transcript. `lost`: the agent will not process it. `unknown`: cannot be determined. */
   readonly deliveryState: "queued" | "sent" | "received" | "delivered" | "lost" | "unknown";
+  /** Names the prompt in the session's queue, while it waits. */
+  readonly promptId: string;
   /** Request fields without effect. */
   readonly ignored: ReadonlyArray<string>;
   /** With `waitMs`: turns since this prompt. */
@@ -1217,7 +1219,7 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "image_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
@@ -1287,6 +1289,8 @@ export type QueuedPrompt = {
   /** `command`: the agent runs it as one of its commands. */
   readonly kind: "text" | "command";
   readonly queuedAt: string;
+  /** Files that are sent with it. */
+  readonly attachments: ReadonlyArray<Attachment>;
 };
 
 export type ReadInput = {
@@ -2054,6 +2058,12 @@ export type Turn = {
       readonly ok: boolean;
       readonly text: string;
       readonly truncated: boolean;
+      /** Images in the result. Read one with `GET /api/coding/sessions/{sessionId}/turns/{turn}/image`. */
+      readonly images?: ReadonlyArray<{
+        /** Detected from the content. */
+        readonly mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+        readonly sizeBytes: number;
+      }> | undefined;
     } | null;
   }>;
   readonly model: string | null;
@@ -2374,6 +2384,15 @@ export interface Operations {
     readonly from: number;
     readonly direction?: "next" | "previous" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Returns an image in the result of a tool call. A PNG, JPEG, GIF or WebP image of up to 20 MB; the type is detected from the content. The turn lists its images in `images` of the result. Needs the scope `coding:read`. */
+  getTurnImage(input: {
+    readonly sessionId: string;
+    readonly turn: number;
+    /** The `id` of the tool call. */
+    readonly call: string;
+    /** The position in the result's `images`. */
+    readonly image?: number | undefined;
+  }, options?: CallOptions): Promise<Response>;
   /** Returns a session's conversation as a document. Everything that looks like a secret is masked, as in memory. In Markdown, text of the transcript cannot become a heading, a link or an image. HTML is one file without scripts, whose policy forbids all requests; images of prompts are embedded. JSON is an object with `session` and `turns`. Needs the scope `coding:read`. */
   exportSession(input: {
     readonly sessionId: string;
@@ -2666,6 +2685,7 @@ export function createOperations(send: Send): Operations {
     closePreview: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/close-preview", { query: input }, options),
     searchTurns: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/search", { query: input }, options),
     nextTurn: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/next", { query: input }, options),
+    getTurnImage: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/turns/{turn}/image", { query: input }, options),
     exportSession: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/export", { query: input }, options),
     shareSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/share", { body: input }, options),
     listShares: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/shares", { query: input }, options),

@@ -146,7 +146,11 @@ function addDownload({ app, principalOf }: RouteServer, { find, remove }: Attach
 }
 
 /** Sends a file as it is read. */
-async function sendFile(reply: FastifyReply, file: Readable, headers: Readonly<Record<string, string>>): Promise<void> {
+export async function sendFile(
+  reply: FastifyReply,
+  file: Readable,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
   await pipeline(
     file,
     beginStream(reply.headers(headers), headers["content-type"] ?? "application/octet-stream"),

@@ -35,6 +35,7 @@ export const problemStatuses = {
   recording_not_found: 404,
   share_not_found: 404,
   attachment_not_found: 404,
+  image_not_found: 404,
   account_exists: 409,
   session_busy: 409,
   session_mismatch: 409,

@@ -276,6 +276,7 @@ async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise
     started: asked.started,
     delivered: state === "delivered" ? true : state === "lost" ? false : null,
     deliveryState: state,
+    promptId: asked.promptId,
     ignored: [...asked.ignored],
     ...(input.waitMs === undefined
       ? {}

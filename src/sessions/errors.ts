@@ -17,6 +17,7 @@ export type SessionErrorCode =
   | "prompt_already_sent"
   | "agent_unknown"
   | "model_not_supported"
+  | "image_not_found"
   | "rescue_not_found"
   | "recording_not_found"
   | "too_many_sessions"

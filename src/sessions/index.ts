@@ -33,3 +33,4 @@ export { dropRecordings, recordingsOf, terminalsOfOnly } from "./session-recordi
 export { type ChangedSession, createSessionStore, type SessionStore } from "./session-store.ts";
 export { createSpawn } from "./spawn.ts";
 export { createStarter, defaultSize } from "./start.ts";
+export { createFindTurnImage, type FindTurnImage } from "./turn-images.ts";

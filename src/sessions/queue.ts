@@ -1,3 +1,4 @@
+import type { Attachments, StoredAttachment } from "../attachments/index.ts";
 import { isoTime } from "../core/clock.ts";
 import type { Caller } from "../wire/caller.ts";
 import type {
@@ -28,6 +29,7 @@ export interface QueueDeps extends Pick<FolderRule, "resolveAllowedDir"> {
   readonly queue: Pick<PromptQueue, "stateOf" | "markUndriven">;
   readonly waiting: QueueStore;
   readonly turns: TurnStopper;
+  readonly attachments: Pick<Attachments, "ofPrompts">;
   readonly events: Pick<SessionEvents, "queueChanged">;
   /** The state folder. */
   readonly home: string;
@@ -49,7 +51,10 @@ export function createQueue(deps: QueueDeps): Queue {
   async function listOf(session: LocatedSession): Promise<PromptQueueOutput> {
     const { sessionId } = (session.live ?? session).record;
     const prompts = await waiting.waiting(sessionId);
-    return { sessionId, prompts: prompts.map((prompt, position) => shown(prompt, position, session)) };
+    const files = await deps.attachments.ofPrompts(prompts.map(({ promptId }) => promptId));
+    const shownOf = (prompt: WaitingPrompt, position: number): QueuedPrompt =>
+      shown(prompt, session, { position, files: files.get(prompt.promptId) });
+    return { sessionId, prompts: prompts.map(shownOf) };
   }
 
   /** Tells a live session, which publishes it; for one without a process, the change is published here. */
@@ -149,8 +154,9 @@ export function createQueue(deps: QueueDeps): Queue {
         const found = await waiting.find(session.record.sessionId, promptId);
         await waiting.cancel(promptId);
         await note(session, { kind: "cancelled", promptId });
+        const files = (await deps.attachments.ofPrompts([promptId])).get(promptId);
         const position = prompts.findIndex((other) => other.promptId === promptId);
-        return shown(found, Math.max(0, position), session);
+        return shown(found, session, { position: Math.max(0, position), files });
       });
       return { ...(await listOf(await locator.locate(sessionId, caller))), cancelled };
     },
@@ -162,9 +168,10 @@ const takenMs = 10_000;
 
 function shown(
   { promptId, text, createdAt }: WaitingPrompt,
-  position: number,
   { template }: Pick<LocatedSession, "template">,
+  { position, files = [] }: { readonly position: number; readonly files: readonly StoredAttachment[] | undefined },
 ): QueuedPrompt {
   const kind = commandIn(text, template) === null ? "text" : "command";
-  return { promptId, position, text, kind, queuedAt: isoTime(createdAt) };
+  const attachments = files.map(({ path: _path, sessionId: _sessionId, ...attachment }) => attachment);
+  return { promptId, position, text, kind, queuedAt: isoTime(createdAt), attachments };
 }

@@ -12,7 +12,7 @@ import {
 } from "./transcript-format.ts";
 import { createAnswerBudget, sizeOfTurn, type TurnCache } from "./turn-cache.ts";
 import type { TurnIndexer, TurnMark, TurnState } from "./turn-index.ts";
-import { titleFrom } from "./turn-parts.ts";
+import { titleFrom, type WantedPicture } from "./turn-parts.ts";
 
 /** The bytes at the start and before the scanned end that identify a file. */
 const fingerprintBytes = 256;
@@ -59,6 +59,8 @@ export interface OpenTranscript {
   refresh(source: LineSource): Promise<number>;
   summary(): TranscriptSummary;
   turns(source: LineSource, range: TurnRange): Promise<readonly Turn[]>;
+  /** An image in the result of a tool call of this turn, as base64; null if there is none. */
+  picture(source: LineSource, index: number, wanted: WantedPicture): Promise<string | null>;
 }
 
 /** What was read from one file. */
@@ -214,6 +216,16 @@ export function createOpenTranscript(
         to = next;
       }
       return newestFirst.toReversed();
+    },
+    async picture(source, index, wanted) {
+      if (reading === null) throw new Error("picture before refresh");
+      const { indexer, position, skipped } = reading;
+      const mark = indexer.marks[index];
+      if (mark === undefined || mark.role === "user") return null;
+      const builder = format.createTurnBuilder(mark, wanted);
+      const end = indexer.marks[index + 1]?.start ?? position.offset;
+      await feedJobs(source, [{ index, mark, builder, start: mark.start, end }], skipped);
+      return builder.picture();
     },
   };
 }

@@ -4,7 +4,7 @@ import { type Fields, parseLine, timeOf } from "./json-fields.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSink, LineSource } from "./line-source.ts";
 import { type MessageForm, readLine, type SavedIndexer, type TurnIndexer, type TurnMark } from "./turn-index.ts";
-import { createTurnDraft, imagesOf, type TurnDraft } from "./turn-parts.ts";
+import { createTurnDraft, imagesOf, type TurnDraft, type WantedPicture } from "./turn-parts.ts";
 
 /** The parts of a format that differ between agents. */
 interface FormatParts {
@@ -37,7 +37,8 @@ interface FormatParts {
 /** Finds and builds the turns of an agent's transcripts, and collects their text. */
 export interface TranscriptFormat
   extends Omit<FormatParts, "promptOf" | "picturesOf" | "filesOf" | "createAnswer" | "readAnswerText"> {
-  createTurnBuilder(mark: TurnMark): TurnBuilder;
+  /** @param wanted an image that the builder finds */
+  createTurnBuilder(mark: TurnMark, wanted?: WantedPicture): TurnBuilder;
   /** Collects the text of a line for search. */
   readonly readText: ReadText;
 }
@@ -51,6 +52,8 @@ export interface TurnBuilder {
   line(bytes: Buffer): boolean;
   /** The turn so far; more lines can follow. */
   turn(index: number): Turn;
+  /** The wanted image as base64; null if no line had it. */
+  picture(): string | null;
 }
 
 export function createFormat(parts: FormatParts): TranscriptFormat {
@@ -77,12 +80,14 @@ export function createFormat(parts: FormatParts): TranscriptFormat {
 
   return {
     ...format,
-    createTurnBuilder(mark) {
-      const draft = createTurnDraft();
+    createTurnBuilder(mark, wanted) {
+      let found: string | null = null;
+      const draft = createTurnDraft(wanted && { ...wanted, keep: (base64) => (found ??= base64) });
       return {
         line:
           mark.role === "user" ? (bytes) => readLine(bytes, (line) => prompt(draft, line)) : createAnswer(draft, mark),
         turn: (index) => draft.build(index, mark.role),
+        picture: () => found,
       };
     },
     readText(bytes, memory, turn) {

@@ -12,6 +12,7 @@ import {
 } from "./open-transcript.ts";
 import type { TranscriptFormat, TranscriptFormats } from "./transcript-format.ts";
 import { createTurnCache } from "./turn-cache.ts";
+import type { WantedPicture } from "./turn-parts.ts";
 
 /** An index takes about 100 bytes per turn; beyond this, transcripts are read again on demand. */
 const defaultMaxOpen = 64;
@@ -38,6 +39,8 @@ export interface Transcripts {
     format: string,
     range: TurnRange,
   ): Promise<{ readonly summary: TranscriptSummary; readonly turns: readonly Turn[] } | null>;
+  /** An image in the result of a tool call, as base64; null if there is none. @throws like `summary` */
+  picture(path: string, format: string, place: WantedPicture & { readonly turn: number }): Promise<string | null>;
   /** Calls `listener` soon after the file changed or appeared. Returns the unsubscribe function. */
   watch(path: string, listener: () => void): () => void;
   close(): Promise<void>;
@@ -134,6 +137,8 @@ export function createTranscripts({
         const turns = await transcript.turns(source, range);
         return { summary: transcript.summary(), turns };
       }),
+    picture: (path, format, { turn, ...wanted }) =>
+      withTranscript(path, format, (transcript, source) => transcript.picture(source, turn, wanted)),
     watch(path, listener) {
       for (const database of databases) {
         const place = database.sessionAt(path);

@@ -1,5 +1,14 @@
-import { imageTypeOf } from "../core/image-types.ts";
-import type { Block, ToolResult, Turn, TurnAttachment, TurnImage, Usage } from "../wire/turn.ts";
+import { type ImageType, imageTypeOf } from "../core/image-types.ts";
+import {
+  type Block,
+  maxResultImages,
+  type ResultImage,
+  type ToolResult,
+  type Turn,
+  type TurnAttachment,
+  type TurnImage,
+  type Usage,
+} from "../wire/turn.ts";
 
 /** A tool's result is cut here. */
 export const maxResultCharacters = 30_000;
@@ -73,6 +82,8 @@ export interface TurnDraft {
   /** Sets the call's result, if there is such a call without one. */
   resolve(id: string, result: ToolResult): void;
   dropCall(id: string): void;
+  /** Adds the images of a call's result, as base64. */
+  addPictures(id: string, pictures: readonly string[]): void;
   /** Removes texts and thinking; calls stay. */
   dropTexts(): void;
   /** The timestamp of a line of the turn. */
@@ -84,9 +95,18 @@ function sizeOfCall(call: ToolCall): number {
   return (JSON.stringify(call.input)?.length ?? 0) + (call.result?.text.length ?? 0);
 }
 
-export function createTurnDraft(): TurnDraft {
+/** An image of a tool's result. */
+export interface WantedPicture {
+  readonly call: string;
+  /** Among those of the result. */
+  readonly image: number;
+}
+
+/** @param wanted the only image whose data is kept, as base64 with `keep` */
+export function createTurnDraft(wanted?: WantedPicture & { readonly keep: (base64: string) => void }): TurnDraft {
   const blocks: (Block | null)[] = [];
   const positionOfCall = new Map<string, number>();
+  const imagesOfCall = new Map<string, ResultImage[]>();
   let characters = 0;
   let leftOut = 0;
 
@@ -101,6 +121,13 @@ export function createTurnDraft(): TurnDraft {
     if (result === null || characters <= maxTurnCharacters / 2 || result.text.length <= lateResultCharacters)
       return result;
     return { ok: result.ok, text: cut(result.text, lateResultCharacters), truncated: true };
+  }
+
+  function withPictures(block: Block): Block {
+    const images = block.type === "tool_call" ? imagesOfCall.get(block.id) : undefined;
+    if (images === undefined || images.length === 0 || block.type !== "tool_call" || block.result === null)
+      return block;
+    return { ...block, result: { ...block.result, images: [...images] } };
   }
 
   const draft: TurnDraft = {
@@ -153,6 +180,18 @@ export function createTurnDraft(): TurnDraft {
       blocks[known.position] = null;
       positionOfCall.delete(id);
     },
+    addPictures(id, pictures) {
+      // A resumed session can repeat a result.
+      if (pictures.length === 0 || imagesOfCall.has(id) || callAt(id) === null) return;
+      const images: ResultImage[] = [];
+      for (const base64 of pictures) {
+        const mediaType = mediaTypeOf(base64);
+        if (mediaType === null || images.length >= maxResultImages) continue;
+        if (wanted?.call === id && wanted.image === images.length) wanted.keep(base64);
+        images.push({ mediaType, sizeBytes: Math.floor((base64.replace(/=+$/, "").length * 3) / 4) });
+      }
+      imagesOfCall.set(id, images);
+    },
     dropTexts() {
       for (const [position, block] of blocks.entries()) {
         if (block !== null && block.type !== "tool_call") blocks[position] = null;
@@ -164,7 +203,7 @@ export function createTurnDraft(): TurnDraft {
       draft.endedAt = timestamp;
     },
     build(index, role) {
-      const shown = blocks.filter((block) => block !== null);
+      const shown = blocks.filter((block) => block !== null).map(withPictures);
       if (leftOut > 0)
         shown.push({ type: "text", text: `(${leftOut} more blocks omitted: this turn is too long to show in full)` });
       const text = shown.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
@@ -203,9 +242,13 @@ const beginningCharacters = 24;
 
 /** An image by its content; null for a type that a browser should not show. */
 function imageOf(base64: string): TurnImage | null {
-  const mediaType = imageTypeOf(Buffer.from(base64.slice(0, beginningCharacters), "base64"));
+  const mediaType = mediaTypeOf(base64);
   if (mediaType === null) return null;
   return { mediaType, data: base64.length <= maxImageCharacters && isBase64(base64) ? base64 : null };
+}
+
+function mediaTypeOf(base64: string): ImageType | null {
+  return imageTypeOf(Buffer.from(base64.slice(0, beginningCharacters), "base64"));
 }
 
 function isBase64(text: string): boolean {

@@ -187,6 +187,7 @@ export const askOutputSchema = sessionSummarySchema
         "True: in the agent's transcript. False: the agent will not process it; safe to send again. Null: unknown or pending.",
       ),
     deliveryState: deliveryStateSchema,
+    promptId: z.string().describe("Names the prompt in the session's queue, while it waits."),
     ignored: z.array(z.string()).describe("Request fields without effect."),
     turns: z.array(turnSchema).optional().describe("With `waitMs`: turns since this prompt."),
   })

@@ -30,6 +30,7 @@ export const problemCodes = [
   "recording_not_found",
   "share_not_found",
   "attachment_not_found",
+  "image_not_found",
   "account_exists",
   "session_busy",
   "session_mismatch",
@@ -182,6 +183,10 @@ export const problemHelp = {
   attachment_not_found: {
     meaning: "No attachment has this id, it belongs to another account or another session, or it was deleted.",
     remedy: "Upload the file again: `POST /api/coding/attachments`. Files that no prompt uses are deleted after a day.",
+  },
+  image_not_found: {
+    meaning: "No tool call with this id in this turn returned an image at this position.",
+    remedy: "Read the turn again: `coding_read_session`. Its tool results list their images.",
   },
   attachment_in_use: {
     meaning: "A prompt that is waiting for the agent uses this attachment.",

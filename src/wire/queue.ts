@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { attachmentSchema } from "./attachments.ts";
 import { deliveryStateSchema } from "./coding.ts";
 import { textSchema } from "./text.ts";
 
@@ -16,6 +17,7 @@ export const queuedPromptSchema = z
     text: z.string(),
     kind: promptKindSchema.describe("`command`: the agent runs it as one of its commands."),
     queuedAt: z.string(),
+    attachments: z.array(attachmentSchema).describe("Files that are sent with it."),
   })
   .meta({ id: "QueuedPrompt" });
 

@@ -1,8 +1,36 @@
 import { z } from "zod";
 import { imageTypes } from "./attachments.ts";
 
+/** An image in the result of a tool call, of a type that browsers can show safely. */
+const resultImageSchema = z.object({
+  mediaType: z.enum(imageTypes).describe("Detected from the content."),
+  sizeBytes: z.int(),
+});
+
 /** The result of a tool call. Long text is cut, and `truncated` is then true. */
-export const toolResultSchema = z.object({ ok: z.boolean(), text: z.string(), truncated: z.boolean() });
+export const toolResultSchema = z.object({
+  ok: z.boolean(),
+  text: z.string(),
+  truncated: z.boolean(),
+  images: z
+    .array(resultImageSchema)
+    .optional()
+    .describe("Images in the result. Read one with `GET /api/coding/sessions/{sessionId}/turns/{turn}/image`."),
+});
+
+/** Images of one result that are shown; further ones are left out. */
+export const maxResultImages = 20;
+
+export const turnImageQuerySchema = z.strictObject({
+  call: z.string().min(1).max(200).describe("The `id` of the tool call."),
+  image: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(maxResultImages - 1)
+    .default(0)
+    .describe("The position in the result's `images`."),
+});
 
 /** One piece of a turn, in the order the agent wrote it. */
 export const blockSchema = z.discriminatedUnion("type", [
@@ -58,6 +86,10 @@ export const turnSchema = z
 export type Block = z.infer<typeof blockSchema>;
 /** @see toolResultSchema */
 export type ToolResult = z.infer<typeof toolResultSchema>;
+/** @see resultImageSchema */
+export type ResultImage = z.infer<typeof resultImageSchema>;
+/** @see turnImageQuerySchema */
+export type TurnImageQuery = z.infer<typeof turnImageQuerySchema>;
 /** @see turnImageSchema */
 export type TurnImage = z.infer<typeof turnImageSchema>;
 /** @see turnAttachmentSchema */

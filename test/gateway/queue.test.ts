@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import type { CancelledPrompt, ChangedPrompt, PromptQueueOutput } from "../../src/wire/queue.ts";
 import { echoOf } from "../model-server/script.ts";
 import { readEvents } from "../support/event-reader.ts";
+import { picture } from "../support/pictures.ts";
+import { uploader } from "../support/upload.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
@@ -62,6 +64,28 @@ test("what waits is listed, edited, moved and cancelled, and the agent gets what
     status: 404,
     body: { code: "prompt_not_found" },
   });
+  await close();
+});
+
+test("what waits shows its files, and a cancelled prompt is queued again with them, in its place", async () => {
+  const { api, sessionId, dir, url, queue, texts, idOf, add, close } = await busySession();
+  const { upload } = await uploader(used.gateway);
+  const attachmentId = String((await upload("seen.png", picture(3))).body["attachmentId"]);
+  await add("one");
+  const asked = await api.ask({ dir, sessionId, prompt: "two", attachments: [attachmentId] });
+  await add("three");
+  expect(asked.promptId).toBe(await idOf("two"));
+  const shown = { attachmentId, name: "seen.png", mediaType: "image/png", sizeBytes: picture(3).length };
+  const [, two] = await queue();
+  expect(two).toMatchObject({ attachments: [shown] });
+  expect(Object.keys(two?.attachments[0] ?? {}).toSorted()).toEqual([...Object.keys(shown), "sha256"].toSorted());
+  const { cancelled } = (await api.delete<CancelledPrompt>(`${url}/${asked.promptId}`)).body;
+  expect(cancelled).toMatchObject({ position: 1, attachments: [shown] });
+  const attachments = cancelled.attachments.map((file) => file.attachmentId);
+  const again = await api.ask({ dir, sessionId, prompt: cancelled.text, attachments });
+  expect(await api.patch(`${url}/${again.promptId}`, { position: cancelled.position })).toMatchObject({ status: 200 });
+  expect(await texts()).toEqual(["one", "two", "three"]);
+  expect((await queue())[1]?.attachments).toMatchObject([shown]);
   await close();
 });
 

@@ -22,6 +22,7 @@ function codeFor(step: Exclude<Step, { readonly kind: "ask" }>): string {
     ].join("\n");
   }
   if (step.kind === "write") return `text(await tools.apply_patch(${JSON.stringify(patchFor(step.path, step.text))}));`;
+  if (step.tool === "view_image") return `image(await tools.view_image(${JSON.stringify(step.input)}));`;
   return `text(await tools[${JSON.stringify(step.tool)}](${JSON.stringify(step.input)}));`;
 }
 

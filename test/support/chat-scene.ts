@@ -104,7 +104,14 @@ function createPlayedSessions(): PlayedSessions {
       played.onAsk(session, input.prompt);
     }
     await played.afterAsk();
-    return { ...summaryOf(session), started: "new", delivered: true, deliveryState: "delivered", ignored: [] };
+    return {
+      ...summaryOf(session),
+      started: "new",
+      delivered: true,
+      deliveryState: "delivered",
+      promptId: "",
+      ignored: [],
+    };
   }
 
   function begin(dir: string): PlayedSession {

@@ -134,6 +134,7 @@ export function askOutput(differs: Partial<AskOutput> = {}): AskOutput {
     started: "new",
     delivered: true,
     deliveryState: "delivered",
+    promptId: "prompt",
     ignored: [],
     turns: [turn(0, "hi"), turn(1, "hello")],
     ...differs,

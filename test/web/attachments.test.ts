@@ -1,4 +1,7 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { PromptQueueOutput } from "../../src/wire/queue.ts";
 import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { picture } from "../support/pictures.ts";
 import { openSession, patience } from "../support/session-page.ts";
@@ -8,6 +11,8 @@ const used = useGateway({ agents: true });
 const browser = useBrowser();
 
 const html = Buffer.from("<script>alert(1)</script>");
+
+const nameOf = ({ name }: { readonly name: string }): string => name;
 
 /** Pastes a file into the focused element, as a browser does with a picture of the clipboard. */
 function paste(name: string, type: string, bytes: Buffer): string {
@@ -20,7 +25,8 @@ function paste(name: string, type: string, bytes: Buffer): string {
 }
 
 test.for(["claude-code", "codex"])(
-  "the model of %s gets the bytes of a picture that is pasted into the prompt box, and the turn shows it",
+  "%s: the model gets a pasted picture, which the turn shows; of what waits, it gets the edited prompt once and never the cancelled one",
+  { timeout: 300_000 },
   async (agent) => {
     const { world, gateway } = used;
     const { sessionId } = await gateway.api.ask({ agent, dir: world.repository, prompt: "begin", waitMs: 60_000 });
@@ -55,6 +61,87 @@ test.for(["claude-code", "codex"])(
     await lookAt(visit, `attachments-lightbox-${agent}`);
     await page.keyboard.press("Escape");
     await expect.poll(() => large.count()).toBe(0);
+
+    // What a tool returned.
+    const seen = join(world.root, `seen-${agent}.png`);
+    await writeFile(seen, picture(7));
+    const look =
+      agent === "codex"
+        ? `view_image ${JSON.stringify({ path: seen })}`
+        : `Read ${JSON.stringify({ file_path: seen })}`;
+    await gateway.api.ask({ dir: world.repository, sessionId, prompt: `call ${look}`, waitMs: 60_000 });
+    const returned = page.getByRole("button", { name: "Show Image in the result" });
+    await returned.waitFor({ timeout: patience.timeout });
+    expect(await returned.getByRole("img").getAttribute("src")).toBe(
+      `data:image/png;base64,${picture(7).toString("base64")}`,
+    );
+    await lookAt(visit, `result-image-${agent}`);
+    await returned.click();
+    await large.getByRole("img", { name: "Image in the result" }).waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => large.count()).toBe(0);
+
+    // Meanwhile the agent works on a turn that only an interrupt ends.
+    const prompts = async () =>
+      (await gateway.api.get<PromptQueueOutput>(`/api/coding/sessions/${sessionId}/prompts`)).body.prompts;
+    const waiting = async () => (await prompts()).map(({ text, attachments }) => [text, ...attachments.map(nameOf)]);
+    const queue = page.getByRole("region", { name: "Queued prompts" });
+    const row = (text: string) => queue.getByRole("listitem").filter({ hasText: text });
+    const type = async (text: string): Promise<void> => {
+      await box.fill(text);
+      await send.and(page.locator(":enabled")).click({ timeout: patience.timeout });
+      await expect.poll(() => box.inputValue(), patience).toBe("");
+    };
+    await type(`slow 3600000\nbusy work of ${agent}`);
+    await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ timeout: patience.timeout });
+    await type(`say first draft for ${agent}`);
+    await row("first draft").waitFor({ timeout: patience.timeout });
+    await box.fill(`say never for ${agent}`);
+    await page.evaluate(paste("waits.png", "image/png", picture(6)));
+    await type(`say never for ${agent}`);
+    await row("never").waitFor({ timeout: patience.timeout });
+    await type(`say also never for ${agent}`);
+    await row("also never").waitFor({ timeout: patience.timeout });
+
+    await row("first draft").getByRole("button", { name: "Edit" }).click();
+    await queue.getByRole("textbox", { name: "Queued prompt" }).fill(`say the edited one for ${agent}`);
+    await queue.getByRole("button", { name: "Save" }).click();
+    const all = [
+      [`say the edited one for ${agent}`],
+      [`say never for ${agent}`, "waits.png"],
+      [`say also never for ${agent}`],
+    ];
+    await expect.poll(waiting, patience).toEqual(all);
+    await lookAt(visit, `queue-${agent}`);
+    await row("say never").getByRole("button", { name: "Cancel prompt" }).click();
+    await expect.poll(waiting, patience).toEqual([all[0], all[2]]);
+    await queue.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(waiting, patience).toEqual(all);
+
+    const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
+    await openSession(phone.page, sessionId);
+    await phone.page.getByRole("tab", { name: "Conversation" }).tap();
+    const onPhone = phone.page.getByRole("region", { name: "Queued prompts" });
+    const rowOnPhone = (text: string) => onPhone.getByRole("listitem").filter({ hasText: text });
+    await rowOnPhone("also never").waitFor({ timeout: patience.timeout });
+    await lookAt(phone, `queue-${agent}-phone`);
+    await rowOnPhone("say never").getByRole("button", { name: "Cancel prompt" }).tap();
+    await expect.poll(waiting, patience).toEqual([all[0], all[2]]);
+    await rowOnPhone("also never").getByRole("button", { name: "Cancel prompt" }).tap();
+    await expect.poll(waiting, patience).toEqual([all[0]]);
+    await rowOnPhone("edited one").getByRole("button", { name: "Send now" }).tap();
+    await phone.page.getByRole("log").getByText(`the edited one for ${agent}`, { exact: true }).waitFor(patience);
+    await expect.poll(async () => (await gateway.api.read(sessionId)).activity, patience).toBe("idle");
+    const turns = (await gateway.api.read(sessionId)).turns.filter(({ role }) => role === "user");
+    expect(turns.filter(({ text }) => text.includes("the edited one"))).toHaveLength(1);
+    const asked = world.modelServer.requests.filter(({ kind, prompt }) => kind === "turn" && prompt === all[0]?.[0]);
+    expect(asked).toHaveLength(1);
+    for (const { body } of world.modelServer.requests) {
+      expect(body).not.toContain("first draft for");
+      expect(body).not.toContain("never for");
+      expect(body).not.toContain(picture(6).toString("base64"));
+    }
+    expect(phone.troubles()).toEqual([]);
     await gateway.api.post("/api/coding/coding_close_session", { sessionId });
   },
 );

@@ -45,7 +45,7 @@ test("queued prompts are edited, moved, cancelled, queued again and sent now abo
   await row("one").getByRole("button", { name: "Cancel prompt" }).click();
   await expect.poll(texts, patience).toEqual(["second", "three"]);
   await queue.getByRole("button", { name: "Undo" }).click();
-  await expect.poll(texts, patience).toEqual(["second", "three", "one"]);
+  await expect.poll(texts, patience).toEqual(["second", "one", "three"]);
 
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
   await openSession(phone.page, sessionId);

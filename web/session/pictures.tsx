@@ -1,13 +1,13 @@
 import { useQueries } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, FileText, X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
-import { type KeyboardEvent, useState } from "react";
+import { createContext, type KeyboardEvent, useCallback, useContext, useState } from "react";
 import { imageTypes } from "../../src/wire/attachments.ts";
-import type { TurnAttachment, TurnImage } from "../../src/wire/turn.ts";
+import type { ResultImage, TurnAttachment, TurnImage } from "../../src/wire/turn.ts";
 import { hasCode } from "../api/api-error.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { sizeWords } from "./attachments.tsx";
-import { readPicture } from "./upload.ts";
+import { type ResultImagePlace, readPicture, readResultImage } from "./upload.ts";
 
 interface Picture {
   readonly src: string;
@@ -61,6 +61,53 @@ export function PromptFiles(props: {
         .map(({ attachmentId, name, sizeBytes }) => (
           <FileChip key={attachmentId} name={name} note={sizeBytes === null ? "deleted" : sizeWords(sizeBytes)} />
         ))}
+    </div>
+  );
+}
+
+/** The session and the turn that are shown; null where images of results cannot be read. */
+export const ShownTurn = createContext<Pick<ResultImagePlace, "sessionId" | "turn"> | null>(null);
+
+/** The images that a tool returned. They are read when they come near the screen. */
+export function ResultImages({ call, images }: { readonly call: string; readonly images: readonly ResultImage[] }) {
+  const place = useContext(ShownTurn);
+  const [isNear, setNear] = useState(false);
+  const watch = useCallback((element: HTMLElement | null) => {
+    if (element === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => entries.some((entry) => entry.isIntersecting) && setNear(true),
+      { rootMargin: "600px" },
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const read = useQueries({
+    queries: images.map((_, image) => ({
+      queryKey: ["result image", place?.sessionId, place?.turn, call, image],
+      queryFn: ({ signal }: { readonly signal: AbortSignal }) => {
+        if (place === null) throw new Error("No session.");
+        return readResultImage({ ...place, call, image }, signal);
+      },
+      enabled: isNear && place !== null,
+      // Its content never changes.
+      staleTime: Number.POSITIVE_INFINITY,
+    })),
+  });
+  if (place === null) return null;
+  const pictures = read.flatMap(({ data }, index) =>
+    data === undefined
+      ? []
+      : [{ src: data, alt: images.length === 1 ? "Image in the result" : `Image ${index + 1} in the result` }],
+  );
+  const failed = read.filter(({ error }) => error !== null);
+  return (
+    <div ref={watch} className="flex min-h-24 flex-wrap items-end gap-2 border-t border-line p-2.5">
+      <Gallery pictures={pictures} />
+      {failed.length > 0 && (
+        <Button size="sm" onClick={() => void Promise.all(failed.map(({ refetch }) => refetch()))}>
+          Load the image again
+        </Button>
+      )}
     </div>
   );
 }

@@ -91,6 +91,7 @@ export function PromptBox(props: {
         started: _started,
         delivered,
         deliveryState: _state,
+        promptId: _promptId,
         ignored: _ignored,
         turns: _turns,
         ...asked

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { ArrowDown, ArrowUp, Pencil, Square, X } from "lucide-react";
+import { ArrowDown, ArrowUp, Paperclip, Pencil, Square, X } from "lucide-react";
 import { type DragEvent, type KeyboardEvent, useState } from "react";
 import { askOutputSchema, interruptOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import {
@@ -9,6 +9,7 @@ import {
   promptQueueSchema,
   type QueuedPrompt,
 } from "../../src/wire/queue.ts";
+import { hasCode } from "../api/api-error.ts";
 import { acting, reading } from "../api/client.ts";
 import { queryKeys, useAct, useRead } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
@@ -48,18 +49,7 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
     onSettled: refresh,
   });
   const undo = useAct({
-    // The key queues it once, however often the answer is lost.
-    mutationFn: ({ promptId, text, kind }: QueuedPrompt) =>
-      acting.codingAsk(
-        {
-          ...named,
-          dir: summary.dir,
-          prompt: text,
-          idempotencyKey: `undo-${promptId}`,
-          ...(kind === "command" ? { allowCommands: true } : {}),
-        },
-        { output: askOutputSchema },
-      ),
+    mutationFn: (prompt: QueuedPrompt) => queueAgain(prompt, { ...named, dir: summary.dir }),
     onSuccess: () => setCancelled(null),
     onSettled: refresh,
   });
@@ -85,6 +75,7 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
                 <span className="min-w-32 flex-1 truncate text-xs text-ink-soft" title={prompt.text}>
                   {prompt.text}
                 </span>
+                <Files prompt={prompt} />
                 {mayWrite && (
                   <span className="flex items-center">
                     <IconButton
@@ -129,6 +120,7 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
       {cancelled !== null && (
         <div role="status" className="flex items-center gap-2 pl-2.5 text-xs text-ink-soft">
           <span className="min-w-0 flex-1 truncate">Cancelled: {cancelled.text}</span>
+          <Files prompt={cancelled} />
           <Button variant="ghost" size="sm" busy={undo.isPending} onClick={() => undo.mutate(cancelled)}>
             Undo
           </Button>
@@ -136,6 +128,19 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
         </div>
       )}
     </section>
+  );
+}
+
+/** How many files go with a prompt. */
+function Files({ prompt: { attachments } }: { readonly prompt: QueuedPrompt }) {
+  if (attachments.length === 0) return null;
+  const names = attachments.map(({ name }) => name).join(", ");
+  return (
+    <span className="flex shrink-0 items-center gap-0.5 text-2xs text-ink-faint" title={names}>
+      <Paperclip aria-hidden className="size-3" />
+      <span className="sr-only">Attached: {names}</span>
+      <span aria-hidden>{attachments.length}</span>
+    </span>
   );
 }
 
@@ -149,6 +154,30 @@ export function StopButton({ sessionId }: { readonly sessionId: string }) {
       Stop
     </Button>
   );
+}
+
+/** Queues a cancelled prompt with its files, in its former place. */
+async function queueAgain(
+  { promptId: cancelledId, text, kind, attachments, position }: QueuedPrompt,
+  session: { readonly sessionId: string; readonly dir: string },
+): Promise<void> {
+  const { promptId } = await acting.codingAsk(
+    {
+      ...session,
+      prompt: text,
+      // Queued once, however often the answer is lost.
+      idempotencyKey: `undo-${cancelledId}`,
+      ...(kind === "command" ? { allowCommands: true } : {}),
+      ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ attachmentId }) => attachmentId) }),
+    },
+    { output: askOutputSchema },
+  );
+  const { sessionId } = session;
+  try {
+    await acting.changeQueuedPrompt({ sessionId, promptId, position }, { output: changedPromptSchema });
+  } catch (error) {
+    if (!hasCode(error, "prompt_already_sent")) throw error; // the agent was free: nothing waits
+  }
 }
 
 const dragType = "application/x-postern-prompt";

@@ -27,6 +27,7 @@ import { type AnsiStyle, plainStyle, readAnsi, withoutAnsi } from "./ansi.ts";
 import { Code, DiffCount, DiffView } from "./code-block.tsx";
 import { countOfDiff } from "./line-diff.ts";
 import { Markdown } from "./markdown-view.tsx";
+import { ResultImages } from "./pictures.tsx";
 import {
   fileOfResult,
   kindOfTool,
@@ -72,6 +73,7 @@ export function ToolCall({
   const kind = useMemo(() => kindOfTool({ name, input }), [name, input]);
   const opens = useMemo(() => !quiet && opensAtFirst(input), [quiet, input]);
   const open = chosen ?? (opens || (searched !== "" && callContains(call, searched)));
+  const images = result?.images ?? [];
   const Icon = icons[kind];
   return (
     <div className="overflow-hidden rounded-lg border border-line bg-panel">
@@ -87,15 +89,21 @@ export function ToolCall({
         <span className="min-w-0 flex-1 truncate font-mono text-2xs text-ink-faint">{summaryOfTool(input)}</span>
         <Outcome result={result} running={running} />
       </button>
+      {images.length > 0 && (open || !quiet) && <ResultImages call={call.id} images={images} />}
       {open && (
         <div className="border-t border-line">
           <ToolInput input={input} />
-          {result !== null && <Result call={call} result={result} kind={kind} />}
+          {result !== null && !(images.length > 0 && onlyImages.test(result.text)) && (
+            <Result call={call} result={result} kind={kind} />
+          )}
         </div>
       )}
     </div>
   );
 }
+
+/** The text of a result that has nothing but images. */
+const onlyImages = /^(?:\s*\[image\])+\s*$/;
 
 /** Changes and plans are read more often than not. */
 function opensAtFirst(input: unknown): boolean {

@@ -1,11 +1,11 @@
 import { Brain, ChevronRight, CircleStop, Link2 } from "lucide-react";
-import { memo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { exactTime, timeWords } from "../ui/time.tsx";
 import { Markdown } from "./markdown-view.tsx";
-import { PromptFiles } from "./pictures.tsx";
+import { PromptFiles, ShownTurn } from "./pictures.tsx";
 import { pageAddress } from "./session-menu.tsx";
 import { tokenWords } from "./session-words.ts";
 import { ToolCall } from "./tool-call.tsx";
@@ -24,6 +24,10 @@ export const TurnView = memo(function TurnView(props: {
   const { turn, agent, running, current, sessionId, onPlay } = props;
   const { role, at, text, model, usage } = turn;
   const mine = role === "user";
+  const place = useMemo(
+    () => (sessionId === undefined ? null : { sessionId, turn: turn.index }),
+    [sessionId, turn.index],
+  );
   return (
     <article
       aria-label={mine ? "You" : agent}
@@ -48,15 +52,17 @@ export const TurnView = memo(function TurnView(props: {
           )}
         </div>
       ) : (
-        <div className="flex flex-col gap-2">
-          {runsOf(turn.blocks).map((run, index) =>
-            run.length === 1 ? (
-              run.map((block) => <TurnBlock key={keyOf(block, index)} block={block} running={running} />)
-            ) : (
-              <ToolRun key={`run ${keyOf(run[0], index)}`} calls={run} running={running} />
-            ),
-          )}
-        </div>
+        <ShownTurn value={place}>
+          <div className="flex flex-col gap-2">
+            {runsOf(turn.blocks).map((run, index) =>
+              run.length === 1 ? (
+                run.map((block) => <TurnBlock key={keyOf(block, index)} block={block} running={running} />)
+              ) : (
+                <ToolRun key={`run ${keyOf(run[0], index)}`} calls={run} running={running} />
+              ),
+            )}
+          </div>
+        </ShownTurn>
       )}
       {turn.interrupted === true && (
         <p className="mt-2 flex items-center gap-1.5 text-xs font-medium text-lamp">

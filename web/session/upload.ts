@@ -67,11 +67,28 @@ export async function thumbnailOf(file: File): Promise<string | null> {
 }
 
 /** An attachment as a data URL. Only images are asked for. @throws PosternClientError */
-export async function readPicture(attachmentId: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(`/api/coding/attachments/${encodeURIComponent(attachmentId)}`, {
-    headers: headers(),
-    signal,
-  });
+export function readPicture(attachmentId: string, signal: AbortSignal): Promise<string> {
+  return readImage(`/api/coding/attachments/${encodeURIComponent(attachmentId)}`, signal);
+}
+
+/** An image in a tool's result. */
+export interface ResultImagePlace {
+  readonly sessionId: string;
+  readonly turn: number;
+  /** The id of the tool call. */
+  readonly call: string;
+  readonly image: number;
+}
+
+/** An image in a tool's result as a data URL. @throws PosternClientError */
+export function readResultImage(place: ResultImagePlace, signal: AbortSignal): Promise<string> {
+  const { sessionId, turn, call, image } = place;
+  const query = new URLSearchParams({ call, image: String(image) }).toString();
+  return readImage(`/api/coding/sessions/${encodeURIComponent(sessionId)}/turns/${turn}/image?${query}`, signal);
+}
+
+async function readImage(address: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(address, { headers: headers(), signal });
   if (!response.ok) throw errorOfAnswer(response.status, await response.json().catch(() => undefined));
   return dataUrlOf(await response.blob());
 }

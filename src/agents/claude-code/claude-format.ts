@@ -20,6 +20,7 @@ import type { Usage } from "../../wire/turn.ts";
 import { createClaudeIndexer } from "./claude-index.ts";
 import {
   claudeLineKind,
+  claudePictures,
   claudeResultText,
   claudeToolResults,
   isClaudeAnswer,
@@ -36,9 +37,10 @@ export const claudeFormat = createFormat({
   },
   picturesOf: (line) =>
     // From a message's content, or from a queued prompt.
-    [...listAt(fieldsAt(line, "message"), "content"), ...listAt(fieldsAt(line, "attachment"), "prompt")].map((part) =>
-      part["type"] === "image" ? stringAt(fieldsAt(part, "source"), "data") : null,
-    ),
+    claudePictures([
+      ...listAt(fieldsAt(line, "message"), "content"),
+      ...listAt(fieldsAt(line, "attachment"), "prompt"),
+    ]),
   createAnswer,
   readAnswerText,
 });
@@ -67,7 +69,10 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   function results(line: Fields): void {
     if (line["isSidechain"] === true) return;
     const all = claudeToolResults(line);
-    for (const { id, ok, text } of all) draft.resolve(id, toolResult(ok, text));
+    for (const { id, ok, text, pictures } of all) {
+      draft.resolve(id, toolResult(ok, text));
+      draft.addPictures(id, pictures);
+    }
     if (all.some(({ id }) => draft.hasCall(id))) draft.touch(timeOf(line));
   }
 

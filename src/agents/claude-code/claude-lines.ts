@@ -214,14 +214,23 @@ function tagged(text: string, tag: string): string | null {
 }
 
 /** The tool results in a user line. */
-export function claudeToolResults(
-  line: Fields,
-): readonly { readonly id: string; readonly ok: boolean; readonly text: string }[] {
+export function claudeToolResults(line: Fields): readonly {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly text: string;
+  readonly pictures: readonly string[];
+}[] {
   return listAt(fieldsAt(line, "message"), "content").flatMap((block) => {
     const id = stringAt(block, "tool_use_id");
     if (id === null) return [];
-    return [{ id, ok: block["is_error"] !== true, text: claudeResultText(block["content"]) }];
+    const pictures = claudePictures(listAt(block, "content"));
+    return [{ id, ok: block["is_error"] !== true, text: claudeResultText(block["content"]), pictures }];
   });
+}
+
+/** The images among parts of a message, as base64. */
+export function claudePictures(parts: readonly Fields[]): readonly string[] {
+  return parts.flatMap((part) => (part["type"] === "image" ? (stringAt(fieldsAt(part, "source"), "data") ?? []) : []));
 }
 
 export function claudeResultText(content: unknown): string {

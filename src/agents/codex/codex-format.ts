@@ -5,6 +5,7 @@ import {
   createFormat,
   type Fields,
   fieldsAt,
+  isFields,
   listAt,
   parseLine,
   readLine,
@@ -44,6 +45,13 @@ export const codexFormat = createFormat({
   isPart: isSubagentRollout,
   withEarlierParts,
 });
+
+/** Those of a tool's output. */
+function picturesOfResult(payload: Fields): readonly string[] {
+  const output = payload["output"];
+  const parts = Array.isArray(output) ? output.filter(isFields) : listAt(fieldsAt(payload, "output"), "content");
+  return parts.flatMap((part) => dataIn(part["image_url"]) ?? []);
+}
 
 /** Data URLs; images given by path stay on disk. */
 function pictures(payload: Fields): readonly (string | null)[] {
@@ -101,6 +109,7 @@ function createAnswer(draft: TurnDraft, { before }: TurnMark): (bytes: Buffer) =
     if (found === null) return;
     if (scripts.ended(found.id, found.result)) draft.dropCall(found.id);
     else draft.resolve(found.id, shownAsCommands.has(found.id) ? shownResult(found.result) : found.result);
+    draft.addPictures(found.id, picturesOfResult(payload));
   }
 
   function read(line: ReturnType<typeof codexLineKind>, parsed: Fields): void {
