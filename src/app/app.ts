@@ -234,6 +234,8 @@ async function start(
     accounts,
     folders,
     tools,
+    attach: (file, body, principal) => coding.attachments.add(file, body, principal),
+    previewRules: (input, principal) => coding.previewRules(input, principal),
     events: (options) => events.stream(options),
     problemOf: (error, requestId) => toProblem(error, requestId).problem,
     baseUrl: () => place.baseUrl,

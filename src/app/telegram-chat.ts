@@ -8,7 +8,7 @@ import type { Config } from "./config.ts";
 import type { Stores } from "./stores.ts";
 
 export interface TelegramChatDeps
-  extends Pick<ChatDeps, "tools" | "events" | "problemOf" | "clock" | "log">,
+  extends Pick<ChatDeps, "tools" | "attach" | "previewRules" | "events" | "problemOf" | "clock" | "log">,
     Pick<Stores, "db"> {
   readonly config: Config;
   readonly accounts: Accounts;

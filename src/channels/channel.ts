@@ -32,12 +32,34 @@ export type Span = Readonly<z.infer<typeof spanSchema>>;
 export type Button = Readonly<z.infer<typeof buttonSchema>>;
 export type MessageBody = Readonly<z.infer<typeof messageBodySchema>>;
 
+/** A file that a person sent. */
+const incomingFileSchema = z.object({
+  /** Names it at the chat program. */
+  fileId: z.string(),
+  /** As the person's device named it: untrusted. */
+  name: z.string(),
+  /** Null if unknown. */
+  sizeBytes: z.int().nullable(),
+});
+
 /** What a person did in a chat. */
 export const incomingContentSchema = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("command"), name: z.string(), rest: z.string(), replyTo: z.string().nullable() }),
-  z.object({ kind: z.literal("text"), text: z.string(), replyTo: z.string().nullable() }),
+  z.object({
+    kind: z.literal("command"),
+    name: z.string(),
+    rest: z.string(),
+    replyTo: z.string().nullable(),
+    files: z.array(incomingFileSchema).default([]),
+  }),
+  /** `text` can be empty if there are files. */
+  z.object({
+    kind: z.literal("text"),
+    text: z.string(),
+    replyTo: z.string().nullable(),
+    files: z.array(incomingFileSchema).default([]),
+  }),
   z.object({ kind: z.literal("press"), pressId: z.string(), data: z.string() }),
-  /** A picture or voice message, for example, which cannot be sent to an agent. */
+  /** A voice message or a place, for example, which cannot be sent to an agent. */
   z.object({ kind: z.literal("unreadable") }),
 ]);
 
@@ -54,6 +76,7 @@ export const incomingSchema = z.object({
 });
 
 export type Incoming = z.infer<typeof incomingSchema>;
+export type IncomingFile = Readonly<z.infer<typeof incomingFileSchema>>;
 
 /** An update from the chat program; `incoming` is null if it is not relevant. */
 export interface ChannelUpdate {
@@ -80,6 +103,11 @@ export type Received =
   /** It will not recover automatically: a wrong token, another program that receives the updates. */
   | { readonly kind: "refused"; readonly reason: string };
 
+/** A file's content, as it arrives. */
+export type Download =
+  | { readonly kind: "file"; readonly body: AsyncIterable<Uint8Array> }
+  | Exclude<Handover, { readonly kind: "sent" }>;
+
 /** Limits of a chat program. */
 export interface ChannelLimits {
   /** Maximum length of a message, in UTF-16 units. */
@@ -100,6 +128,8 @@ export interface Channel {
   send(chatId: string, body: MessageBody): Promise<Handover>;
   /** Changes text and buttons; a document stays. */
   edit(target: { readonly chatId: string; readonly messageId: string }, body: MessageBody): Promise<Handover>;
+  /** Fetches a file that a person sent. */
+  download(fileId: string, signal: AbortSignal): Promise<Download>;
   /** Acknowledges a press. Best effort. */
   acknowledge(pressId: string, words: string): Promise<void>;
   /** Shows a typing indicator for some seconds. Best effort. */

@@ -121,7 +121,7 @@ describeOnBothStores("a chat", (openStore) => {
       pendingPermission({ input: { command: "rm \u001b[31m-rf x", description: "harmless" } }),
     );
     expect(question).toMatchObject({ text: "claude-code: Bash?\nrm -rf x" });
-    expect(buttonsOf(question)).toEqual(["✅ Allow", "❌ Deny"]);
+    expect(buttonsOf(question)).toEqual(["✅ Allow", "❌ Deny", "✅ Allow for this session…"]);
     scene.bot.press(me, question, "Deny");
     scene.bot.press(me, question, "Allow");
     const settled = await scene.shown("❌ Denied by @owner");

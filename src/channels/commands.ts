@@ -1,4 +1,5 @@
 import type { Incoming } from "./channel.ts";
+import { listQueue } from "./chat-queue.ts";
 import { answerInWords, continueSession, startSession } from "./prompts.ts";
 import {
   chooseAgent,
@@ -23,6 +24,7 @@ export const commands = [
   { name: "agent", words: "Choose the agent for new sessions" },
   { name: "sessions", words: "List sessions and choose one" },
   { name: "read", words: "Show the latest messages" },
+  { name: "queue", words: "List and cancel prompts that wait" },
   { name: "interrupt", words: "Stop the running turn" },
   { name: "close", words: "Close the session" },
   { name: "help", words: "Show help" },
@@ -32,14 +34,14 @@ export const commands = [
 export async function command(
   dealing: Dealing,
   dealt: Dealt,
-  { name, rest, replyTo }: Extract<Incoming["content"], { readonly kind: "command" }>,
+  { name, rest, replyTo, files }: Extract<Incoming["content"], { readonly kind: "command" }>,
 ): Promise<Outcome> {
   switch (name) {
     case "start":
     case "help":
       return help(dealing, dealt);
     case "ask":
-      return startSession(dealing, dealt, rest);
+      return startSession(dealing, dealt, { prompt: rest, files });
     case "folder":
       return folder(dealing, dealt, rest.trim());
     case "agent":
@@ -47,12 +49,13 @@ export async function command(
     case "sessions":
       return listSessions(dealing, dealt);
   }
-  if (name !== "read" && name !== "interrupt" && name !== "close") {
+  if (name !== "read" && name !== "queue" && name !== "interrupt" && name !== "close") {
     return say(`Unknown command /${plainLine(name, 32)}. Use /help to list commands.`);
   }
   const sessionId = await sessionMeant(dealing, dealt, replyTo);
   if (sessionId === null) return say("No session selected. Start one with /ask, or choose one with /sessions.");
   if (name === "interrupt") return interruptSession(dealing, sessionId);
+  if (name === "queue") return listQueue(dealing, sessionId);
   if (name === "close") return closeSession(dealing, sessionId);
   const wanted = Number.parseInt(rest, 10);
   return readSession(dealing, { sessionId, last: Number.isNaN(wanted) ? 2 : Math.min(20, Math.max(1, wanted)) });
@@ -62,25 +65,26 @@ export async function command(
 export async function text(
   dealing: Dealing,
   dealt: Dealt,
-  { text: prompt, replyTo }: Extract<Incoming["content"], { readonly kind: "text" }>,
+  { text: prompt, replyTo, files }: Extract<Incoming["content"], { readonly kind: "text" }>,
 ): Promise<Outcome> {
   const { isPrivate, chatId } = dealt.incoming;
   const { store } = dealing.deps.chats;
-  if (wasAsked(dealt)) return continueSession(dealing, dealt, { sessionId: "", prompt });
+  if (wasAsked(dealt)) return continueSession(dealing, dealt, { sessionId: "", prompt, files });
   if (replyTo !== null) {
     const sessionId = await sessionOfMessage(dealing, chatId, replyTo);
     if (sessionId === null) {
       return isPrivate ? say("That message does not belong to a session. Use /sessions to choose one.") : {};
     }
-    const answer = await answerInWords(dealing, dealt, { sessionId, replyTo, text: prompt });
-    return answer ?? continueSession(dealing, dealt, { sessionId, prompt });
+    // A file is no answer to a question.
+    const answer = files.length > 0 ? null : await answerInWords(dealing, dealt, { sessionId, replyTo, text: prompt });
+    return answer ?? continueSession(dealing, dealt, { sessionId, prompt, files });
   }
   // In a group, people also talk to each other.
   if (!isPrivate) return {};
   const { sessionId } = await store.chat(chatId);
   if (sessionId === null)
     return say("No session selected. Start one with /ask <prompt>, or choose one with /sessions.");
-  return continueSession(dealing, dealt, { sessionId, prompt });
+  return continueSession(dealing, dealt, { sessionId, prompt, files });
 }
 
 /** Whether this message's prompt was being sent to a session when the gateway stopped: it goes to the same one. */
@@ -106,7 +110,7 @@ async function help({ deps, sessions }: Dealing, { incoming }: Dealt): Promise<O
     : "Questions from agents are shown here. Answer them in the terminal or in the web application.";
   return say(
     bold("Postern"),
-    "\n\n/ask <prompt> starts a session.\n",
+    "\n\n/ask <prompt> starts a session. Photos and files are sent with the prompt.\n",
     "Reply to a message from a session to continue that session.",
     incoming.isPrivate ? " Any other message continues the current session.\n\n" : "\n\n",
     commands.map(({ name, words }) => `/${name}: ${words}`).join("\n"),

@@ -85,7 +85,7 @@ export function createHandler(
           return pressed;
         }
         case "unreadable":
-          return incoming.isPrivate ? say("Only text messages can be sent to an agent.") : {};
+          return incoming.isPrivate ? say("Only text, photos and files can be sent to an agent.") : {};
       }
     } catch (error) {
       if (signal.aborted || hasCode(error, "gateway_stopping")) return "stopped";
@@ -110,7 +110,7 @@ export function createHandler(
 
   async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {
     const { chatId } = incoming;
-    const { say: bodies = [], sessionId = null, chat, bind, change } = outcome;
+    const { say: bodies = [], keyed = [], sessionId = null, chat, bind, change } = outcome;
     const replies: readonly NewMessage[] = bodies.map((body, index) => ({
       key: `reply:${update.updateId}:${index}`,
       chatId,
@@ -120,7 +120,7 @@ export function createHandler(
     }));
     const work: ChatWork = {
       done: { updateId: update.updateId, sessionId },
-      say: replies,
+      say: [...replies, ...keyed.map((message) => ({ ...message, chatId, sessionId, final: false }))],
       ...(chat === undefined ? {} : { chat: { chatId, ...chat } }),
       ...(bind === undefined ? {} : { bind }),
       ...(change === undefined ? {} : { change }),

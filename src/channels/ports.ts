@@ -3,6 +3,8 @@ import type { Chats } from "../chats/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { StreamMessage, StreamOptions } from "../events/index.ts";
+import type { Attachment } from "../wire/attachments.ts";
+import type { PermissionRulesPreview, PreviewPermissionRulesInput } from "../wire/permission-rules.ts";
 import type { Problem } from "../wire/problem.ts";
 import type { Tool } from "../wire/tool.ts";
 import type { Channel } from "./channel.ts";
@@ -17,6 +19,14 @@ export interface ChatDeps {
   /** The caller for every chat. Read at each call, so that access that the account loses is lost here too. */
   readonly principal: () => Promise<Principal>;
   readonly events: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
+  /** Stores a file for a prompt. @throws PosternError `attachment_too_large` | `attachment_type_refused` | `session_not_found` */
+  readonly attach: (
+    file: { readonly name: string; readonly mediaType: null; readonly sessionId: string | null },
+    body: AsyncIterable<Uint8Array>,
+    principal: Principal,
+  ) => Promise<Attachment>;
+  /** The standing rules that an answer would add. */
+  readonly previewRules: (input: PreviewPermissionRulesInput, principal: Principal) => Promise<PermissionRulesPreview>;
   /** Registered folders in which agents can work. */
   readonly folders: () => Promise<readonly string[]>;
   /** The real path of a directory in which agents can work. @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request` */

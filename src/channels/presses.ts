@@ -1,7 +1,9 @@
 import type { ChatMessage } from "../chats/index.ts";
 import { hasCode } from "../core/errors.ts";
 import { type AnswerPermissionInput, answerPermissionInputSchema, type PendingPermission } from "../wire/coding.ts";
+import { cancelPrompt } from "./chat-queue.ts";
 import { questionKey } from "./reports.ts";
+import { byRule, offerRule, ruleOfferSettled } from "./rule-offers.ts";
 import {
   chooseAgent,
   chooseFolder,
@@ -29,7 +31,12 @@ export async function press(dealing: Dealing, dealt: Dealt, data: string): Promi
     case "p":
     case "q":
     case "d":
+    case "r":
       return decide(dealing, dealt, { kind, value });
+    case "o":
+      return offerRule(dealing, dealt, value);
+    case "x":
+      return cancelPrompt(dealing, dealt, value);
     case "f":
       return { ...(await chooseFolder(dealing, (dir) => shortHash(dir) === value)), notice: "" };
     case "a":
@@ -50,7 +57,7 @@ const keptAnswerSchema = answerPermissionInputSchema.pick({ decision: true, choi
 async function decide(
   dealing: Dealing,
   dealt: Dealt,
-  { kind, value }: { readonly kind: "p" | "q" | "d"; readonly value: string },
+  { kind, value }: { readonly kind: "p" | "q" | "d" | "r"; readonly value: string },
 ): Promise<Pressed> {
   const { deps, reports } = dealing;
   const [permissionId = "", choice = ""] = value.split(":");
@@ -62,18 +69,28 @@ async function decide(
   return reports.exclusively(sessionId, async () => {
     const question = await deps.chats.outbox.find(key);
     if (question === null || question.final) return { notice: "Already answered." };
+    const place = { sessionId, permissionId, choice };
     const wanted =
-      kind === "p" ? byPermission(choice) : await byOffer(dealing, { kind, sessionId, permissionId, choice });
+      kind === "p"
+        ? byPermission(choice)
+        : kind === "r"
+          ? await byRule(dealing, place)
+          : await byOffer(dealing, { kind, ...place });
     if (wanted === null) return { notice: "This choice is no longer available." };
     const outcome = await answered(dealing, dealt, { ...wanted, question, sessionId, permissionId });
     const body = JSON.stringify(settledQuestion(question.body, outcome.words));
-    const change = outcome.settled ? [{ key, body, final: true }] : [];
+    const change = outcome.settled
+      ? [
+          { key, body, final: true },
+          ...(await ruleOfferSettled(dealing, dealt, { permissionId, words: outcome.words })),
+        ]
+      : [];
     return { sessionId, change, notice: outcome.words.slice(0, 200) };
   });
 }
 
-interface Choice {
-  readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers">;
+export interface Choice {
+  readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers" | "remember">;
   /** The result, for the message. */
   readonly words: string;
 }

@@ -1,26 +1,41 @@
 import type { ChatSession, ChatWork } from "../chats/index.ts";
-import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome } from "./session-actions.ts";
+import { maxAttachmentBytes } from "../wire/attachments.ts";
+import type { IncomingFile } from "./channel.ts";
+import { type Dealing, type Dealt, type KeptRequest, keptRequestSchema, type Outcome, say } from "./session-actions.ts";
 import { activityWords, settledQuestion, simpleQuestion } from "./session-messages.ts";
 import { code, plainLine, plainMessage, type Styled, styled } from "./styled.ts";
 
+/** A prompt as a person wrote it. */
+interface WrittenPrompt {
+  readonly prompt: string;
+  readonly files: readonly IncomingFile[];
+}
+
 /** Starts a session in the chat's folder. */
-export async function startSession(dealing: Dealing, dealt: Dealt, prompt: string): Promise<Outcome> {
+export async function startSession(
+  dealing: Dealing,
+  dealt: Dealt,
+  { prompt: words, files }: WrittenPrompt,
+): Promise<Outcome> {
   const { chats, folders } = dealing.deps;
   if (dealt.update.request !== null) return ask(dealing, dealt, null);
   const chat = await chats.store.chat(dealt.incoming.chatId);
   const known = await folders();
   const dir = chat.dir ?? (known.length === 1 ? known[0] : undefined);
   if (dir === undefined) return { say: [plainMessage(styled("Choose a folder first with /folder."))] };
+  const prompt = promptOf({ prompt: words, files });
   if (prompt.trim() === "") return { say: [plainMessage(styled("Add a prompt: /ask <prompt>"))] };
   const agent = chat.agent === null ? {} : { agent: chat.agent };
-  return ask(dealing, dealt, { input: { dir, prompt, ...agent }, turnIndex: -1, turnLength: 0 });
+  const attached = await attach(dealing, files, null);
+  if ("refusal" in attached) return attached.refusal;
+  return ask(dealing, dealt, { input: { dir, prompt, ...agent, ...attached.input }, turnIndex: -1, turnLength: 0 });
 }
 
 /** Continues a session. */
 export async function continueSession(
   dealing: Dealing,
   dealt: Dealt,
-  { sessionId, prompt }: { readonly sessionId: string; readonly prompt: string },
+  { sessionId, prompt, files }: WrittenPrompt & { readonly sessionId: string },
 ): Promise<Outcome> {
   const { sessions, signal, deps } = dealing;
   if (dealt.update.request !== null) return ask(dealing, dealt, null);
@@ -28,8 +43,38 @@ export async function continueSession(
   const bound = await deps.chats.store.bound(dealt.incoming.chatId, session.sessionId);
   const last = session.turns.at(-1);
   const { turnIndex, turnLength } = bound ?? { turnIndex: last?.index ?? -1, turnLength: last?.text.length ?? 0 };
-  const input = { dir: session.dir, sessionId: session.sessionId, prompt };
+  const attached = await attach(dealing, files, session.sessionId);
+  if ("refusal" in attached) return attached.refusal;
+  const place = { dir: session.dir, sessionId: session.sessionId };
+  const input = { ...place, prompt: promptOf({ prompt, files }), ...attached.input };
   return ask(dealing, dealt, { input, turnIndex, turnLength });
+}
+
+/** A file says something without words too. */
+function promptOf({ prompt, files }: WrittenPrompt): string {
+  return prompt.trim() === "" && files.length > 0 ? "See the attached file." : prompt;
+}
+
+/** Stores files that a person sent. What a crash leaves is deleted after a day. */
+async function attach(
+  { deps, sessions, signal }: Dealing,
+  files: readonly IncomingFile[],
+  sessionId: string | null,
+): Promise<{ readonly input: Pick<KeptRequest["input"], "attachments"> } | { readonly refusal: Outcome }> {
+  const attachments: string[] = [];
+  for (const { fileId, name, sizeBytes } of files) {
+    const shown = plainLine(name, 100);
+    if ((sizeBytes ?? 0) > maxAttachmentBytes) {
+      return { refusal: say(`⚠️ Not sent: ${shown} is larger than 20 MB. (attachment_too_large)`) };
+    }
+    const download = await deps.channel.download(fileId, signal);
+    if (download.kind !== "file") {
+      deps.log.warn({ channel: deps.channel.name, kind: download.kind }, "cannot fetch a file from the chat service");
+      return { refusal: say(`⚠️ Not sent: ${shown} could not be fetched. Send it again.`) };
+    }
+    attachments.push(await sessions.attach(name, sessionId, download.body));
+  }
+  return { input: attachments.length === 0 ? {} : { attachments } };
 }
 
 async function ask(dealing: Dealing, dealt: Dealt, fresh: KeptRequest | null): Promise<Outcome> {
@@ -68,8 +113,8 @@ async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kep
   const body = JSON.stringify(
     plainMessage(styled(words, code(asked.dir)), { replyTo: incoming.messageId, silent: true }),
   );
-  const say = [{ key, chatId: incoming.chatId, sessionId, body, final: false }];
-  await chats.settle({ bind, say, change: endedStatus(before, key) });
+  const status = [{ key, chatId: incoming.chatId, sessionId, body, final: false }];
+  await chats.settle({ bind, say: status, change: endedStatus(before, key) });
   return { sessionId, chat: { sessionId } };
 }
 

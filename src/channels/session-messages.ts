@@ -148,6 +148,7 @@ function buttonsOf(permission: PendingPermission, simple: SimpleQuestion | null)
       { label: `✅ ${yes}`, data: `p:${permissionId}:a` },
       { label: `❌ ${no}`, data: `p:${permissionId}:d` },
     ],
+    ...(kind === "permission" ? [[{ label: "✅ Allow for this session…", data: `o:${permissionId}` }]] : []),
   ];
 }
 

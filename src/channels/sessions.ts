@@ -17,6 +17,14 @@ import {
   type ReadOutput,
   readOutputSchema,
 } from "../wire/coding.ts";
+import type { PermissionRulesPreview, PreviewPermissionRulesInput } from "../wire/permission-rules.ts";
+import {
+  type CancelledPrompt,
+  type CancelPromptInput,
+  cancelledPromptSchema,
+  type PromptQueueOutput,
+  promptQueueSchema,
+} from "../wire/queue.ts";
 import { type ListInput, type ListOutput, listOutputSchema } from "../wire/session-lists.ts";
 import type { ChatDeps } from "./ports.ts";
 
@@ -31,9 +39,21 @@ export interface Sessions {
   agents(signal: AbortSignal): Promise<ListAgentsOutput>;
   /** Whether permissions can be answered from a chat. */
   canAnswer(): Promise<boolean>;
+  /** The prompts that wait in a session. */
+  queue(sessionId: string, signal: AbortSignal): Promise<PromptQueueOutput>;
+  cancelPrompt(input: CancelPromptInput, signal: AbortSignal): Promise<CancelledPrompt>;
+  /** Stores a file for a prompt. @param sessionId null for a new session @returns its id */
+  attach(name: string, sessionId: string | null, body: AsyncIterable<Uint8Array>): Promise<string>;
+  /** The standing rules that an answer would add. */
+  previewRules(input: PreviewPermissionRulesInput): Promise<PermissionRulesPreview>;
 }
 
-export function createSessions({ tools, principal }: Pick<ChatDeps, "tools" | "principal">): Sessions {
+export function createSessions({
+  tools,
+  principal,
+  attach,
+  previewRules,
+}: Pick<ChatDeps, "tools" | "principal" | "attach" | "previewRules">): Sessions {
   async function call<T>(
     { name, output }: { readonly name: string; readonly output: z.ZodType<T> },
     input: unknown,
@@ -58,6 +78,20 @@ export function createSessions({ tools, principal }: Pick<ChatDeps, "tools" | "p
     answer: (input, signal) =>
       call({ name: "coding_answer_permission", output: answerPermissionOutputSchema }, input, signal),
     agents: (signal) => call({ name: "coding_list_agents", output: listAgentsOutputSchema }, {}, signal),
+    queue: (sessionId, signal) =>
+      call({ name: "coding_list_prompts", output: promptQueueSchema }, { sessionId }, signal),
+    cancelPrompt: (input, signal) =>
+      call({ name: "coding_cancel_prompt", output: cancelledPromptSchema }, input, signal),
+    async attach(name, sessionId, body) {
+      const caller = await principal();
+      requireScope(caller, "coding:write");
+      return (await attach({ name, mediaType: null, sessionId }, body, caller)).attachmentId;
+    },
+    async previewRules(input) {
+      const caller = await principal();
+      requireScope(caller, "coding:drive");
+      return previewRules(input, caller);
+    },
     canAnswer: async () => (await principal()).scopes.has("coding:drive"),
   };
 }

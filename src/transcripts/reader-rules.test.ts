@@ -1,6 +1,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { picture } from "../../test/support/pictures.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { outline } from "../../test/support/turn-outline.ts";
 import { type FormatName, transcriptFormats } from "../agents/transcript-formats.ts";
@@ -127,6 +128,27 @@ describe("a line of Claude Code", () => {
       user([text("note"), { type: "tool_result", tool_use_id: "t", content: [text("out"), { type: "image" }] }]),
     );
     expect((await read("claude")).told).toEqual(["user: hi", 'assistant: Bash ok "out\\n[image]"']);
+  });
+
+  test("with images in a tool's result lists those that are images, and gives them by call and position", async () => {
+    const call = { type: "tool_use", id: "t", name: "Read", input: {} };
+    const image = (data: string): object => ({
+      type: "image",
+      source: { type: "base64", data, media_type: "image/png" },
+    });
+    const [one, two] = [picture(1).toString("base64"), picture(2).toString("base64")];
+    const html = Buffer.from("<script>alert(1)</script>").toString("base64");
+    const result = user([{ type: "tool_result", tool_use_id: "t", content: [image(one), image(html), image(two)] }]);
+    await append(user("look"), assistant(call, "tool_use"), result, result);
+    const images = [picture(1), picture(2)].map(({ length }) => ({ mediaType: "image/png", sizeBytes: length }));
+    expect((await read("claude")).turns[1]?.blocks).toMatchObject([{ result: { images } }]);
+    const at = (turn: number, call: string, image: number) =>
+      transcripts.picture(path, "claude", { turn, call, image });
+    expect(await at(1, "t", 0)).toBe(one);
+    expect(await at(1, "t", 1)).toBe(two);
+    expect([await at(1, "t", 2), await at(1, "other", 0), await at(0, "t", 0), await at(9, "t", 0)]).toEqual([
+      ...[null, null, null, null],
+    ]);
   });
 
   test("that was written twice counts once", async () => {

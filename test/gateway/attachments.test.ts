@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createRawMcpClient } from "../support/mcp-raw.ts";
 import { picture } from "../support/pictures.ts";
+import { plantTranscript } from "../support/planted-sessions.ts";
 import { runCommand } from "../support/run-cli.ts";
 import { uploader } from "../support/upload.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -105,4 +106,41 @@ test("coding_ask over MCP takes the ids of uploaded files", async () => {
   await expect.poll(() => answer.text, { timeout: waitMs }).toContain("look over there");
   const got = world.modelServer.requests.findLast(({ kind }) => kind === "turn")?.prompt;
   expect(got).toContain(`attachments/${attachmentId}/over-mcp.png`);
+});
+
+test("images that a tool returned are served by their turn and call, never as anything but an image", async () => {
+  const { gateway, world } = used;
+  const image = (bytes: Buffer, type: string) => ({
+    type: "image",
+    source: { type: "base64", data: bytes.toString("base64"), media_type: type },
+  });
+  const sessionId = await plantTranscript(world, {
+    prompt: "look",
+    blocks: [{ type: "tool_use", id: "toolu/1", name: "Read", input: {} }],
+    results: { "toolu/1": [image(Buffer.from("<svg onload=alert(1)>"), "image/png"), image(picture(8), "text/html")] },
+  });
+  const isFound = async () => (await gateway.api.post("/api/coding/coding_read_session", { sessionId })).status === 200;
+  await expect.poll(isFound, { timeout: 60_000, interval: 50 }).toBe(true);
+  const { turns } = await gateway.api.read(sessionId);
+  expect(turns[1]?.blocks).toMatchObject([
+    { id: "toolu/1", result: { images: [{ mediaType: "image/png", sizeBytes: picture(8).length }] } },
+  ]);
+  const { token } = await uploader(gateway);
+  const authorization = `Bearer ${token}`;
+  const get = (rest: string, headers: Record<string, string> = { authorization }) =>
+    fetch(`${gateway.url}/api/coding/sessions/${sessionId}/turns/${rest}`, { headers });
+  const served = await get("1/image?call=toolu%2F1");
+  expect(Object.fromEntries(served.headers)).toMatchObject({
+    "content-type": "image/png",
+    "content-disposition": "inline; filename*=UTF-8''turn-1.png",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+  });
+  expect(Buffer.from(await served.arrayBuffer()).equals(picture(8))).toBe(true);
+  for (const missing of ["1/image?call=toolu%2F1&image=1", "1/image?call=other", "0/image?call=toolu%2F1"]) {
+    const answer = await get(missing);
+    expect([answer.status, await answer.json()], missing).toMatchObject([404, { code: "image_not_found" }]);
+  }
+  expect((await get("1/image?call=toolu%2F1&image=20")).status).toBe(400);
+  expect((await get("1/image?call=toolu%2F1", {})).status).toBe(401);
 });

@@ -50,7 +50,7 @@ test("a chat message starts a session, a button allows its permission, the answe
 
   const prompt = bot.write(me, "/ask write from-chat.txt with by leave");
   const question = await shown(bot, asks("from-chat.txt"));
-  expect(question).toMatchObject({ replyTo: prompt, buttons: [{ text: "✅ Allow" }, { text: "❌ Deny" }] });
+  expect(question).toMatchObject({ replyTo: prompt, buttons: [{ text: "✅ Allow" }, { text: "❌ Deny" }, {}] });
   expect(existsSync(file)).toBe(false);
   // Changes come after new messages: what was said before it is known to have arrived, and will not be repeated.
   await shown(bot, says("is waiting for your answer"));

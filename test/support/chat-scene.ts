@@ -21,6 +21,8 @@ import {
   readInputSchema,
 } from "../../src/wire/coding.ts";
 import type { NewSessionEvent } from "../../src/wire/events.ts";
+import type { PermissionRulesPreview } from "../../src/wire/permission-rules.ts";
+import { cancelPromptInputSchema, listPromptsInputSchema, type QueuedPrompt } from "../../src/wire/queue.ts";
 import { listInputSchema } from "../../src/wire/session-lists.ts";
 import type { Tool } from "../../src/wire/tool.ts";
 import type { Turn } from "../../src/wire/turn.ts";
@@ -49,6 +51,12 @@ export interface PlayedSessions {
   readonly asked: readonly AskInput[];
   readonly answered: readonly AnswerPermissionInput[];
   readonly all: ReadonlyMap<string, PlayedSession>;
+  /** Files that a chat added. */
+  readonly attached: { readonly name: string; readonly sessionId: string | null; readonly bytes: Buffer }[];
+  /** The standing rules that are offered. */
+  rulesPreview: PermissionRulesPreview;
+  /** The prompts that wait, in every session. */
+  queued: QueuedPrompt[];
   /** What happens when a prompt was accepted; by default the turn ends immediately with its echo. */
   onAsk: (session: PlayedSession, prompt: string) => void;
   /** Called before a prompt is taken. */
@@ -63,7 +71,10 @@ function createPlayedSessions(): PlayedSessions {
   const answered: AnswerPermissionInput[] = [];
   const remembered = new Map<string, { readonly sessionId: string; readonly hash: string }>();
   const effects = { readOnly: false, destructive: false, idempotent: false, openWorld: false };
-  const played: Pick<PlayedSessions, "onAsk" | "beforeAsk" | "afterAsk"> = {
+  const played: Omit<PlayedSessions, "tools" | "asked" | "answered" | "all"> = {
+    attached: [],
+    queued: [],
+    rulesPreview: { rules: [], undriven: false, covers: false, refusal: "Nothing can cover it." },
     beforeAsk: async () => undefined,
     afterAsk: async () => undefined,
     onAsk: (session, prompt) => endTurn(session, `ECHO ${prompt}`),
@@ -161,6 +172,23 @@ function createPlayedSessions(): PlayedSessions {
         return summaryOf(session);
       },
     }),
+    tool({
+      name: "coding_list_prompts",
+      input: listPromptsInputSchema,
+      scope: "coding:read",
+      run: async ({ sessionId }) => ({ sessionId: find(sessionId).sessionId, prompts: played.queued }),
+    }),
+    tool({
+      name: "coding_cancel_prompt",
+      input: cancelPromptInputSchema,
+      scope: "coding:write",
+      async run({ sessionId, promptId }) {
+        const cancelled = played.queued.find((prompt) => prompt.promptId === promptId);
+        if (cancelled === undefined) throw new PosternError("prompt_already_sent", "It was sent.");
+        played.queued = played.queued.filter((prompt) => prompt !== cancelled);
+        return { sessionId, prompts: played.queued, cancelled };
+      },
+    }),
   ];
   return Object.assign(played, { tools, asked, answered, all });
 }
@@ -228,6 +256,15 @@ export async function openChatScene(
       channel: quick,
       chats: createChats({ db: store.db, clock, channel: "telegram" }),
       tools: sessions.tools,
+      async attach({ name, sessionId }, body) {
+        const parts: Uint8Array[] = [];
+        for await (const part of body) parts.push(part);
+        const bytes = Buffer.concat(parts);
+        sessions.attached.push({ name, sessionId, bytes });
+        const attachmentId = `00000000-0000-4000-8000-${String(sessions.attached.length).padStart(12, "0")}`;
+        return { attachmentId, name, mediaType: "image/png", sizeBytes: bytes.length, sha256: "" };
+      },
+      previewRules: async () => sessions.rulesPreview,
       principal: async () => principal,
       events: (wanted) => streamEvents({ log: events, isVisible: async () => true, clock }, wanted),
       folders: async () => folders,

@@ -44,7 +44,13 @@ export interface FakeBotApi {
   write(
     from: Person,
     text: string,
-    more?: { readonly replyTo?: number; readonly chat?: number; readonly topic?: number },
+    more?: {
+      readonly replyTo?: number;
+      readonly chat?: number;
+      readonly topic?: number;
+      /** A document; as a photo, without a name. */
+      readonly file?: { readonly name?: string; readonly bytes: Buffer };
+    },
   ): number;
   /** A person presses the button with these words. */
   press(from: Person, message: ShownMessage, label: string): void;
@@ -84,10 +90,33 @@ export async function startFakeBotApi(
     for (const wake of wakers) wake();
   }
 
+  const files = new Map<string, Buffer>();
+
+  function withFile(
+    { text, ...message }: Record<string, unknown>,
+    { name, bytes }: { readonly name?: string; readonly bytes: Buffer },
+  ): Record<string, unknown> {
+    const fileId = `file-${files.size + 1}`;
+    files.set(fileId, bytes);
+    const file = { file_id: fileId, file_unique_id: fileId, file_size: bytes.length };
+    const caption = text === "" ? {} : { caption: text };
+    // A photo comes in several sizes.
+    const small = { ...file, file_id: "small", width: 10, height: 10, file_size: 10 };
+    return name === undefined
+      ? { ...message, ...caption, photo: [small, { ...file, width: 48, height: 48 }] }
+      : { ...message, ...caption, document: { ...file, file_name: name } };
+  }
+
   const methods: Readonly<Record<string, (body: Record<string, unknown>) => unknown>> = {
     getMe: () => ({ id: 1, is_bot: true, first_name: "Postern", username: "postern_test_bot" }),
     setMyCommands: () => true,
     sendChatAction: () => true,
+    getFile({ file_id: id }) {
+      const bytes = files.get(String(id));
+      if (bytes === undefined) throw new BadRequest("Bad Request: wrong file_id");
+      if (bytes.length > 20 * 1024 * 1024) throw new BadRequest("Bad Request: file is too big");
+      return { file_id: id, file_unique_id: id, file_size: bytes.length, file_path: `documents/${id}` };
+    },
     answerCallbackQuery: ({ text }) => notices.push(z.string().parse(text ?? "")) > 0,
     sendMessage: (body) => shown(body, textOf(body, "text", 4_096), null),
     sendDocument: (body) => shown(body, textOf(body, "caption", 1_024), documentSchema.parse(body["document"])),
@@ -153,6 +182,13 @@ export async function startFakeBotApi(
   const fake: { intercept: FakeBotApi["intercept"] } = { intercept: () => null };
   const server: Server = createServer((request, response) => {
     void (async () => {
+      const [, holder, fileId = ""] = /^\/file\/bot([^/]+)\/documents\/([\w-]+)$/.exec(request.url ?? "") ?? [];
+      const bytes = files.get(fileId);
+      if (holder !== undefined) {
+        return holder === options.token && bytes !== undefined
+          ? response.writeHead(200).end(bytes)
+          : response.writeHead(404).end();
+      }
       const [, token, method = ""] = /^\/bot([^/]+)\/(\w+)$/.exec(request.url ?? "") ?? [];
       const body = await bodyOf(request);
       requests.push({ method, body, at: Date.now() });
@@ -188,11 +224,12 @@ export async function startFakeBotApi(
     write(
       from: Person,
       words: string,
-      { replyTo, chat, topic }: { replyTo?: number; chat?: number; topic?: number } = {},
+      { replyTo, chat, topic, file }: NonNullable<Parameters<FakeBotApi["write"]>[2]> = {},
     ) {
       const messageId = nextMessageId;
       nextMessageId += 1;
-      give({ message: messageFrom(from, { messageId, words, replyTo, chat, topic }) });
+      const whole = messageFrom(from, { messageId, words, replyTo, chat, topic });
+      give({ message: file === undefined ? whole : withFile(whole, file) });
       return messageId;
     },
     press(from: Person, message: ShownMessage, label: string) {

@@ -63,7 +63,7 @@ test.for(["claude-code", "codex"])(
     await expect.poll(() => large.count()).toBe(0);
 
     // What a tool returned.
-    const seen = join(world.root, `seen-${agent}.png`);
+    const seen = join(world.repository, `seen-${agent}.png`);
     await writeFile(seen, picture(7));
     const look =
       agent === "codex"

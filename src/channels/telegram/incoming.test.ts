@@ -15,6 +15,7 @@ test("parses a command's name and argument, on any line", () => {
     name: "ask",
     rest: "fix it\n\nplease",
     replyTo: null,
+    files: [],
   });
   expect(read({ text: "/ASK@my_bot\nfix" })?.content).toMatchObject({ name: "ask", rest: "fix" });
   expect(read({ text: "/ask@other_bot fix" })).toBeNull();
@@ -27,8 +28,25 @@ test("accepts only people: no bots, channels or anonymous group administrators",
   expect(fromTelegram({ update_id: 3 }, "My_Bot")).toEqual({ updateId: 3, incoming: null });
 });
 
-test("reports a picture as unreadable, and ignores that someone joined", () => {
-  expect(read({ text: undefined, photo: [] })?.content).toEqual({ kind: "unreadable" });
+test("takes the largest size of a photo, and a file by its name, with the caption as text or command", () => {
+  const photo = [
+    { file_id: "small", file_size: 10 },
+    { file_id: "large", file_size: 99 },
+  ];
+  expect(read({ text: undefined, photo })?.content).toEqual({
+    ...{ kind: "text", text: "", replyTo: null },
+    files: [{ fileId: "large", name: "photo.jpg", sizeBytes: 99 }],
+  });
+  const document = { file_id: "d", file_name: "log.txt" };
+  expect(read({ text: undefined, document, caption: "/ask what failed?" })?.content).toMatchObject({
+    ...{ kind: "command", name: "ask", rest: "what failed?" },
+    files: [{ fileId: "d", name: "log.txt", sizeBytes: null }],
+  });
+});
+
+test("reports a voice message and an animation as unreadable, and ignores that someone joined", () => {
+  expect(read({ text: undefined, voice: {} })?.content).toEqual({ kind: "unreadable" });
+  expect(read({ text: undefined, animation: {}, document: { file_id: "a" } })?.content).toEqual({ kind: "unreadable" });
   expect(read({ text: undefined, new_chat_members: [from] })).toBeNull();
 });
 

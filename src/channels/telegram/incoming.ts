@@ -1,5 +1,5 @@
 import type { CallbackQuery, Message, Update } from "grammy/types";
-import type { ChannelUpdate, Incoming } from "../channel.ts";
+import type { ChannelUpdate, Incoming, IncomingFile } from "../channel.ts";
 
 /** A chat. In a forum, each topic is its own chat. */
 export interface TelegramPlace {
@@ -51,8 +51,6 @@ function fromMessage(message: Message, botName: string): Incoming | null {
 
 /** Messages without text that are addressed to readers, unlike notices such as joins and pins. */
 const unreadable = [
-  "photo",
-  "document",
   "voice",
   "audio",
   "video",
@@ -65,16 +63,32 @@ const unreadable = [
 ] as const;
 
 function contentOf(message: Message, botName: string): Incoming["content"] | null {
-  const { text } = message;
-  if (text === undefined) return unreadable.some((kind) => message[kind] !== undefined) ? { kind: "unreadable" } : null;
+  if (unreadable.some((kind) => message[kind] !== undefined)) return { kind: "unreadable" };
+  const files = filesOf(message);
+  const text = message.text ?? (files.length > 0 ? (message.caption ?? "") : undefined);
+  if (text === undefined) return null;
   const replied = message.reply_to_message;
   // In a topic every message replies to the topic's first one.
   const replyTo =
     replied === undefined || replied.forum_topic_created !== undefined ? null : String(replied.message_id);
   const [, name, addressee, rest = ""] = /^\/([a-z0-9_]{1,32})(?:@(\w+))?(?:\s+([\s\S]*))?$/i.exec(text) ?? [];
-  if (name === undefined) return { kind: "text", text, replyTo };
+  if (name === undefined) return { kind: "text", text, replyTo, files };
   if (addressee !== undefined && addressee.toLowerCase() !== botName.toLowerCase()) return null;
-  return { kind: "command", name: name.toLowerCase(), rest, replyTo };
+  return { kind: "command", name: name.toLowerCase(), rest, replyTo, files };
+}
+
+/** A photo comes in several sizes, the largest last. An animation is also a document. */
+function filesOf({ photo, document }: Message): IncomingFile[] {
+  const picture = photo?.at(-1);
+  if (picture !== undefined) return [fileOf(picture, "photo.jpg")];
+  return document === undefined ? [] : [fileOf(document, document.file_name ?? "file")];
+}
+
+function fileOf(
+  { file_id: fileId, file_size: sizeBytes }: { readonly file_id: string; readonly file_size?: number },
+  name: string,
+): IncomingFile {
+  return { fileId, name, sizeBytes: sizeBytes ?? null };
 }
 
 function chatIdOf(chat: number, topic: number | undefined): string {

@@ -1,6 +1,6 @@
 import type { InlineKeyboardMarkup, MessageEntity } from "grammy/types";
 import type { Api, GrammyError, HttpError } from "grammy/web";
-import type { Channel, ChannelLimits, Handover, MessageBody, Received, Span } from "../channel.ts";
+import type { Channel, ChannelLimits, Download, Handover, MessageBody, Received, Span } from "../channel.ts";
 import { chatAndTopic, fromTelegram } from "./incoming.ts";
 
 /** Connection settings of the bot. */
@@ -26,6 +26,8 @@ const limits: ChannelLimits = {
 
 const defaultPollSeconds = 50;
 const requestTimeoutSeconds = 30;
+/** For 20 MB over a slow connection. */
+const downloadSeconds = 120;
 const allowedUpdates = ["message", "callback_query"] as const;
 
 /**
@@ -143,6 +145,27 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
         }
         return messageId;
       }),
+
+    async download(fileId, signal): Promise<Download> {
+      try {
+        const { file_path: path } = await api.getFile(fileId);
+        // A local Bot API server names a file on its own disk instead.
+        if (path === undefined || path.startsWith("/")) return { kind: "refused", reason: "The file has no address." };
+        const address = `${apiRoot}/file/bot${token}/${path.split("/").map(encodeURIComponent).join("/")}`;
+        const response = await fetch(address, {
+          signal: AbortSignal.any([signal, AbortSignal.timeout(downloadSeconds * 1_000)]),
+          redirect: "error",
+        });
+        if (!response.ok || response.body === null) {
+          return { kind: "refused", reason: `The server answered ${response.status}.` };
+        }
+        return { kind: "file", body: response.body };
+      } catch (error) {
+        // The address holds the token, so the error of a request is not passed on.
+        if (error instanceof RefusalOf || error instanceof FailureOf) return failureOf(error);
+        return { kind: "unreachable", uncertain: false, reason: "The file could not be fetched." };
+      }
+    },
 
     acknowledge: (pressId, words) => attempt(() => api.answerCallbackQuery(pressId, { text: words })),
     showWorking(chatId) {
