@@ -143,7 +143,7 @@ export function SessionSearch({ asked: [asked, change] }: { readonly asked: Retu
           value={show}
           onChange={(event) => change({ show: shows.find(([value]) => value === event.target.value)?.[0] ?? "" })}
         >
-          <option value="">Not archived</option>
+          <option value="">Current</option>
           {shows.map(([value, words]) => (
             <option key={value} value={value}>
               {words}

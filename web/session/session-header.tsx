@@ -12,7 +12,7 @@ import {
 import { acting } from "../api/client.ts";
 import { queryKeys, useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
-import { RowActions, TitleField } from "../list/row-actions.tsx";
+import { TitleField } from "../list/row-actions.tsx";
 import { rename, useIsRenaming } from "../list/selection.ts";
 import { useSeen } from "../list/use-seen.ts";
 import { Lamp } from "../ui/badge.tsx";
@@ -121,11 +121,6 @@ export function SessionHeader({
           </h1>
         )}
         <State {...{ tone, words }} className="max-sm:max-w-24 max-sm:truncate" />
-        {mayWrite && (
-          <span className="contents max-lg:hidden">
-            <RowActions session={summary} />
-          </span>
-        )}
         {mayWrite && ours && (
           <div className="flex items-center gap-1.5">
             {live && works && (

@@ -6,12 +6,15 @@ import type { ExportFormat } from "../../src/wire/sharing.ts";
 import { reading } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 import { useMay } from "../api/sign-in.ts";
+import { useSessionDeeds } from "../list/edits.ts";
+import { rename } from "../list/selection.ts";
 import { IconButton } from "../ui/button.tsx";
 import { copyText } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { sessionTitle } from "../ui/session-state.ts";
 
 const ShareDialog = lazy(async () => ({ default: (await import("./share-dialog.tsx")).ShareDialog }));
+const LabelsDialog = lazy(async () => ({ default: (await import("../list/labels-dialog.tsx")).LabelsDialog }));
 const SessionMemoryDialog = lazy(async () => ({
   default: (await import("../memory/session-memory.tsx")).SessionMemoryDialog,
 }));
@@ -29,7 +32,9 @@ export function SessionMenu(props: {
 }) {
   const { summary, sessionId, children } = props;
   const mayRemember = useMay("logs:read");
-  const [dialog, setDialog] = useState<"none" | "share" | "memory">("none");
+  const mayWrite = useMay("coding:write");
+  const deeds = useSessionDeeds();
+  const [dialog, setDialog] = useState<"none" | "share" | "memory" | "labels">("none");
   const download = useAct({
     mutationFn: async (format: ExportFormat) => {
       const answer = await reading.exportSession(
@@ -51,9 +56,24 @@ export function SessionMenu(props: {
             align="end"
             sideOffset={4}
             collisionPadding={8}
+            // A rename puts the focus into its own field.
+            onCloseAutoFocus={(event) => document.activeElement instanceof HTMLInputElement && event.preventDefault()}
             className="z-30 max-h-(--radix-dropdown-menu-content-available-height) w-64 overflow-y-auto rounded-lg border border-line bg-panel p-1 text-sm shadow-float"
           >
             {children}
+            {mayWrite && (
+              <>
+                <MenuItem onSelect={() => rename(summary.sessionId)}>Rename</MenuItem>
+                <MenuItem onSelect={() => void deeds.pin(summary, !summary.pinned)}>
+                  {summary.pinned ? "Unpin" : "Pin"}
+                </MenuItem>
+                <MenuItem onSelect={() => setDialog("labels")}>Labels…</MenuItem>
+                <MenuItem onSelect={() => void deeds.archive(summary, !summary.archived)}>
+                  {summary.archived ? "Restore" : "Archive"}
+                </MenuItem>
+                <MenuLine />
+              </>
+            )}
             <MenuItem onSelect={() => setDialog("share")}>Share link…</MenuItem>
             <MenuItem onSelect={() => download.mutate("markdown")}>Export as Markdown</MenuItem>
             <MenuItem onSelect={() => download.mutate("html")}>Export as HTML</MenuItem>
@@ -76,6 +96,7 @@ export function SessionMenu(props: {
         </div>
       )}
       <Suspense>
+        {dialog === "labels" && <LabelsDialog session={summary} onClose={close} />}
         {dialog === "share" && <ShareDialog sessionId={summary.sessionId} onClose={close} />}
         {dialog === "memory" && (
           <SessionMemoryDialog sessionId={summary.sessionId} title={sessionTitle(summary)} onClose={close} />
