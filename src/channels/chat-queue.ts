@@ -1,8 +1,7 @@
 import { hasCode } from "../core/errors.ts";
 import type { PromptQueueOutput } from "../wire/queue.ts";
 import type { MessageBody } from "./channel.ts";
-import type { Pressed } from "./presses.ts";
-import type { Dealing, Dealt, Outcome } from "./session-actions.ts";
+import type { Dealing, Dealt, Outcome, Pressed } from "./session-actions.ts";
 import { plainLine, plainMessage, styled } from "./styled.ts";
 
 const maxListedLength = 150;

@@ -1,10 +1,11 @@
 import type { ChatMessage } from "../chats/index.ts";
 import { hasCode } from "../core/errors.ts";
-import { type AnswerPermissionInput, answerPermissionInputSchema, type PendingPermission } from "../wire/coding.ts";
+import { answerPermissionInputSchema, type PendingPermission } from "../wire/coding.ts";
 import { cancelPrompt } from "./chat-queue.ts";
 import { questionKey } from "./reports.ts";
 import { byRule, offerRule, ruleOfferSettled } from "./rule-offers.ts";
 import {
+  type Choice,
   chooseAgent,
   chooseFolder,
   chooseSession,
@@ -12,16 +13,11 @@ import {
   type Dealing,
   type Dealt,
   interruptSession,
-  type Outcome,
+  type Pressed,
   shortHash,
 } from "./session-actions.ts";
 import { dialogChoices, settledQuestion, simpleQuestion } from "./session-messages.ts";
 import { plainLine } from "./styled.ts";
-
-/** The result of a press, in a few words that the chat program shows briefly. */
-export interface Pressed extends Outcome {
-  readonly notice: string;
-}
 
 /** Handles a button press. Looks everything up again, because the button may be old or another user's. */
 export async function press(dealing: Dealing, dealt: Dealt, data: string): Promise<Pressed> {
@@ -87,12 +83,6 @@ async function decide(
       : [];
     return { sessionId, change, notice: outcome.words.slice(0, 200) };
   });
-}
-
-export interface Choice {
-  readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers" | "remember">;
-  /** The result, for the message. */
-  readonly words: string;
 }
 
 function byPermission(choice: string): Choice | null {

@@ -1,9 +1,8 @@
 import type { MessageChange } from "../chats/index.ts";
 import { hasCode } from "../core/errors.ts";
 import type { PermissionRulesPreview } from "../wire/permission-rules.ts";
-import type { Choice, Pressed } from "./presses.ts";
 import { questionKey } from "./reports.ts";
-import { type Dealing, type Dealt, shortHash } from "./session-actions.ts";
+import { type Choice, type Dealing, type Dealt, type Pressed, shortHash } from "./session-actions.ts";
 import { settledQuestion } from "./session-messages.ts";
 import { bold, plainMessage, plainWords, shortened, styled } from "./styled.ts";
 

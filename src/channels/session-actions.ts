@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ChatUpdate, ChatWork } from "../chats/index.ts";
 import { sha256 } from "../core/ids.ts";
-import { askInputSchema, type ReadOutput, type SessionSummary } from "../wire/coding.ts";
+import { type AnswerPermissionInput, askInputSchema, type ReadOutput, type SessionSummary } from "../wire/coding.ts";
 import type { Button, Incoming, MessageBody } from "./channel.ts";
 import type { Deliveries } from "./deliveries.ts";
 import { fromMarkdown, splitText } from "./markdown.ts";
@@ -34,6 +34,18 @@ export interface Outcome extends Pick<ChatWork, "bind" | "change"> {
   /** The session that it is about. */
   readonly sessionId?: string;
   readonly chat?: Omit<NonNullable<ChatWork["chat"]>, "chatId">;
+}
+
+/** The result of a press, in a few words that the chat program shows briefly. */
+export interface Pressed extends Outcome {
+  readonly notice: string;
+}
+
+/** An answer to a permission request. */
+export interface Choice {
+  readonly answer: Pick<AnswerPermissionInput, "decision" | "choice" | "answers" | "remember">;
+  /** The result, for the message. */
+  readonly words: string;
 }
 
 /** A tool call, stored before it is made, so that a repeat after a crash is identical. */

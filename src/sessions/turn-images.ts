@@ -9,7 +9,7 @@ import type { SessionLocator } from "./locate.ts";
 import { transcriptPathOf } from "./read.ts";
 
 /** An image that a tool returned. */
-export interface FoundImage {
+interface FoundImage {
   readonly mediaType: ImageType;
   readonly bytes: Buffer;
 }
