@@ -6,6 +6,7 @@ import { imageTypes } from "../../src/wire/attachments.ts";
 import type { ResultImage, TurnAttachment, TurnImage } from "../../src/wire/turn.ts";
 import { hasCode } from "../api/api-error.ts";
 import { Button, IconButton } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { sizeWords } from "./attachments.tsx";
 import { type ResultImagePlace, readPicture, readResultImage } from "./upload.ts";
 
@@ -101,7 +102,13 @@ export function ResultImages({ call, images }: { readonly call: string; readonly
   );
   const failed = read.filter(({ error }) => error !== null);
   return (
-    <div ref={watch} className="flex min-h-24 flex-wrap items-end gap-2 border-t border-line p-2.5">
+    <div
+      ref={watch}
+      className={classNames(
+        "flex flex-wrap items-end gap-2 border-t border-line p-2.5",
+        pictures.length === 0 && failed.length === 0 && "min-h-24",
+      )}
+    >
       <Gallery pictures={pictures} />
       {failed.length > 0 && (
         <Button size="sm" onClick={() => void Promise.all(failed.map(({ refetch }) => refetch()))}>
