@@ -14,7 +14,7 @@ export interface LaunchRequest {
   readonly dir: string;
   /** Goes into argv; null starts the agent without a prompt. The caller pastes long prompts instead. */
   readonly prompt: string | null;
-  /** Paths of the prompt's files that go beside its text; missing for none. See {@link AttachmentHabits}. */
+  /** Paths of the prompt's files that are not named in its text; missing if there are none. See {@link AttachmentHabits}. */
   readonly files?: readonly string[];
   readonly model: string | null;
   readonly systemPrompt: string | null;

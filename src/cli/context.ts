@@ -21,7 +21,7 @@ export async function withStores<T>(context: CliContext, task: (stores: CliStore
 // People do not type longer answers.
 const maxAnswerLength = 1_000;
 
-/** Reads the answer to a question: whether it is yes. */
+/** Reads the answer to a question, and returns whether it is yes. */
 export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean> {
   let text = "";
   for await (const chunk of stdin) {
@@ -31,7 +31,7 @@ export async function saysYes(stdin: AsyncIterable<Uint8Array>): Promise<boolean
   return /^\s*y(es)?\s*$/i.test(text.split("\n", 1)[0] ?? "");
 }
 
-/** @throws PosternError `usage` without `--yes` where no one can be asked */
+/** @throws PosternError `usage` if `--yes` is missing and no one can be asked */
 export function requireConfirmation(
   options: { readonly yes?: true; readonly json?: true },
   { interactive }: Pick<CliContext, "interactive">,

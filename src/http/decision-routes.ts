@@ -179,7 +179,7 @@ function destinationRow(destination: string): Html {
 
 const machineNotice = notice(
   "lamp",
-  "Any program on this computer can send this request under any name. Allow it only if you started it yourself just now.",
+  "Any program on this computer can send this request under any name. Allow it only if you have just requested it yourself.",
 );
 
 /** A custom scheme, or a loopback host. */

@@ -36,7 +36,7 @@ function addPreviewRoute({ app, principalOf }: RouteServer, logs: Logs): void {
     schema: {
       operationId: "previewLogDeletion",
       tags,
-      summary: "Returns what deleting an entry would remove, and what other entries keep.",
+      summary: "Returns what deleting an entry would remove, and what stays because other entries share it.",
       description: "Errors: `log_not_found`.",
       params,
       response: { 200: deletionPreviewSchema },

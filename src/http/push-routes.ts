@@ -150,7 +150,8 @@ function addPresence({ app, principalOf }: RouteServer, { push }: PushRoutesDeps
     schema: {
       operationId: "notePushPresence",
       tags,
-      summary: "Reports that a page is visible on a desktop browser. Notifications are delayed for 90 seconds.",
+      summary:
+        "Reports that a page is visible on a desktop browser. For the next 90 seconds, notifications are delayed by `desktopDelaySeconds`.",
       response: { 204: z.undefined().describe("Noted") },
     },
     handler: async (request, reply) => {

@@ -43,7 +43,7 @@ const cancelledSchema = z.looseObject({
   params: z.looseObject({ requestId: requestIdSchema }),
 });
 
-/** The messages of a body: one, or a batch of the oldest specification. */
+/** The messages in a body: one, or a batch, which only the oldest specification allows. */
 export function messagesOf(body: unknown): readonly unknown[] {
   return Array.isArray(body) ? body : body === undefined ? [] : [body];
 }

@@ -10,7 +10,7 @@ export interface RepositoryPlace {
   readonly root: string;
   /** Its git dir, shared by all its worktrees. */
   readonly commonDir: string;
-  /** The checkout with the directory: the main one or a linked worktree; null in a bare repository. */
+  /** The checkout that contains the directory: the main one or a linked worktree; null in a bare repository. */
   readonly checkout: { readonly root: string; readonly gitDir: string } | null;
 }
 
@@ -18,8 +18,8 @@ export interface RepositoryPlace {
 const maxPointerBytes = 8 * 1024;
 
 /**
- * The repository that holds `dir` (a real path); null when none does. Runs no git, so nothing that the repository configures. A linked
- * worktree counts only when its repository points back to it.
+ * The repository that holds `dir` (a real path); null when none does. Does not run Git, so nothing that the repository configures runs. A
+ * linked worktree counts only when its repository points back to it.
  */
 export async function findRepository(dir: string): Promise<RepositoryPlace | null> {
   const root = await findRepositoryRoot(dir);

@@ -47,9 +47,9 @@ export interface Push {
   /** The gateway's VAPID key, base64url. */
   publicKey(): Promise<string>;
   /**
-   * Adds a browser, or updates what is known of it.
-   * @throws PosternError `push_endpoint_refused` for an endpoint that nothing can reach, `invalid_request` for keys that are none, for too
-   *   many browsers, or another account's
+   * Adds a browser, or updates its subscription.
+   * @throws PosternError `push_endpoint_refused` for an endpoint that nothing can reach, `invalid_request` for invalid keys, too many
+   *   browsers, or another account's browser
    */
   subscribe(subscriber: Subscriber, input: AddPushSubscriptionInput): Promise<PushSubscriptionRecord>;
   list(owner: SubscriptionOwner): Promise<readonly PushSubscriptionRecord[]>;
@@ -67,9 +67,9 @@ export interface Push {
    *   `insufficient_scope`; and what answering a permission request throws
    */
   act(token: string): Promise<TakenAction>;
-  /** Something was answered: withdraws notifications that are no longer right. Never throws. */
+  /** Something was answered: withdraws notifications that are outdated. Never throws. */
   sessionChanged(sessionId: string): Promise<void>;
-  /** Removes all that mentions a session, by all its names. */
+  /** Removes everything that mentions a session by any of its ids. */
   forget(sessionIds: readonly string[]): Promise<void>;
   /** Follows sessions, and continues with what was not sent. */
   start(): void;

@@ -60,7 +60,7 @@ async function remember(
 }
 
 const notRememberable =
-  "This request cannot be remembered: standing rules answer only shell commands and single files.";
+  "This request cannot be remembered: standing rules cover only shell commands and access to single files.";
 
 /** An open permission as rules see it; null if they cannot answer it. */
 async function ruleRequest(
@@ -149,7 +149,7 @@ function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput
   }
   return sessionError(
     "permission_pending",
-    `Permission ${permissionId} of session ${record.sessionId} is now shown in the agent's own dialog, which takes no message from here. Answer it in its terminal, or interrupt the turn.`,
+    `Permission ${permissionId} of session ${record.sessionId} is now shown in the agent's own dialog, where this answer cannot be given. Answer it in the agent's terminal, or interrupt the turn.`,
   );
 }
 

@@ -61,7 +61,7 @@ export interface CatalogView {
   readonly indexing: ReturnType<Catalog["indexing"]>;
 }
 
-/** @param archived for an input without it */
+/** @param archived the default if the input has none */
 export function notedFilter(
   input: Pick<ListInput, "archived" | "pinned" | "label">,
   { needing }: Pick<AliveNow, "needing">,
@@ -89,7 +89,7 @@ export async function viewCatalog(
   const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
   const all = new Set([...known, root]);
   const visible = await visibleDirs.among([...all], caller, wanted.dir);
-  // Only a caller that can see the root and everything else sees what is added during the query.
+  // Null also includes directories added during the query: only for callers that can see the root and all known ones.
   const dirs = visible.size === all.size ? null : visible;
   return { reader, agents, dirs, alive, indexing: catalog.indexing() };
 }

@@ -16,13 +16,13 @@ export interface ScreenLook {
 
 /** What a live session knows of its screen. */
 export interface ScreenView {
-  /** Whether the composer was seen, so that a look shows nothing new until something waits for it. */
+  /** Whether the composer was seen. Then an idle agent's screen matters only while a prompt waits. */
   readonly sawComposer: boolean;
   /** The dialog on the screen when the last check for a permission request was made. */
   readonly asked: ScreenDialog | null;
-  /** What the screen shows without a composer, since when. */
+  /** What the screen shows instead of the composer, and since when. */
   readonly shown: ShownText | null;
-  /** How long the screen has been empty at the agent's start, until which look. */
+  /** How long the screen has been empty since the agent's start, as of the look at `emptyAt`. */
   readonly emptyMs: number;
   readonly emptyAt: number;
 }
@@ -35,7 +35,7 @@ interface ShownText {
   readonly from: number;
   /** In how many of the last two looks the process used the CPU. */
   readonly computed: number;
-  /** Whether it was reported already: then it stands until it changes. */
+  /** Whether it was reported already. It then counts as standing until it changes. */
   readonly stood: boolean;
 }
 
@@ -51,9 +51,9 @@ export const emptyStartMs = 90_000;
 export const longestEmptyMs = 300_000;
 // Looks come every second or so; in a longer pause the machine slept, and the agent with it.
 const longestPauseMs = 10_000;
-// A dialog that the template knows needs no long proof; it may still be painted.
+// A dialog that the template knows needs only a short wait: it may still be painting.
 const knownDialogMs = 400;
-// Spinners turn and clocks count at least every second; a person is to know within five.
+// Spinners and clocks change at least every second; users must be notified within five.
 const unknownScreenMs = 4_000;
 // A start that took 1 s on a quiet machine took 15 s at a load of ten for each processor (measured).
 const longestLoadingMs = 90_000;
@@ -73,7 +73,7 @@ export function asksProcess(view: ScreenView, look: ScreenLook, now: number): "n
   return now - shown.from < longestChildrenMs ? "with_children" : "alone";
 }
 
-/** What the screen shows after this look, by the state before; null for a composer or nothing. */
+/** What the screen shows after this look, given the previous state; null for a composer or an empty screen. */
 function shownBy(
   { shown }: ScreenView,
   { composer, text: screen, title, dialog }: ScreenLook,
@@ -85,7 +85,7 @@ function shownBy(
   return shown?.text === text ? shown : { text, since: now, from: now, computed: 0, stood: false };
 }
 
-/** A look, with what else is known. */
+/** What else is known at a look. */
 export interface ScreenContext {
   readonly activity: ActivityState;
   /** Whether a prompt waits for the composer. */
@@ -96,7 +96,7 @@ export interface ScreenContext {
   readonly now: number;
 }
 
-/** Whether a look can show something that is not known yet. A turn that runs is never called in question. */
+/** Whether a look can show something that is not known yet. False during a turn. */
 export function screenMatters(view: ScreenView, activity: ActivityState, pending: boolean): boolean {
   if (isBooting(activity) || activity.activity === "needs_attention") return true;
   return isResting(activity) && (pending || !view.sawComposer);
@@ -144,12 +144,12 @@ function afterLook(
   const moving = { view: { ...view, shown }, stands: false, mayHang: false };
   const { dialog } = look;
   if (dialog !== null) {
-    // Of a permission a hook reports, which on a loaded machine comes later than its dialog.
+    // A hook also reports a permission, but on a loaded machine later than its dialog.
     const needed = dialog.choices.some(({ decides }) => decides !== undefined) ? unknownScreenMs : knownDialogMs;
     return { ...moving, stands: now - shown.since >= needed };
   }
   if (now - shown.since < askProcessMs || isLoading(look, shown, now)) return moving;
-  // One look may meet a moment of work; at two in a row the agent is busy.
+  // CPU use at one look can be a short burst; at two in a row, the agent is busy.
   const still =
     shown.stood || !computes
       ? shown
@@ -158,7 +158,7 @@ function afterLook(
   return { view: { ...view, shown: { ...still, stood: still.stood || stands } }, stands, mayHang: false };
 }
 
-/** The one that this dialog is about; none when it may be about several. */
+/** The permission that this dialog is about; null if it can be about several. */
 export function askedAmong<T extends Pick<OpenPermission, "kind" | "input">>(
   dialog: ScreenDialog | null,
   permissions: readonly T[],

@@ -186,7 +186,7 @@ export class SessionActor {
     return maySend(this.#state) && letsType(observed, this.#state.activity, byTitle);
   }
 
-  /** @returns whether the agent took it; not when it was answered in the terminal, or waits there in a dialog only */
+  /** @returns whether the agent took it; false if it was answered in the terminal, or can only be answered there */
   async answerPermission(
     { permissionId, kind, askedAt }: PendingPermission,
     answer: PermissionAnswer,
@@ -209,7 +209,7 @@ export class SessionActor {
     return this.pendingPermissions.isAnswerable(permissionId) || this.#onScreen(permissionId) !== null;
   }
 
-  /** The permission, when its hook has gone and its dialog stands on the screen; of several that may be meant, none. */
+  /** The permission, if its hook has ended and its dialog is on the screen; null if several can be meant. */
   #onScreen(permissionId: string): OpenPermission | null {
     if (this.pendingPermissions.isLeftToViewers) return null;
     const { activity, screen } = this.#state;
@@ -230,7 +230,7 @@ export class SessionActor {
     });
   }
 
-  /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
+  /** @returns whether the dialog took the choice; false if it has gone, or another one is open */
   async answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
     const taken = await this.#dialogs.press((dialog) =>
       dialogIdOf(dialog) === dialogId ? Number(choiceId) - 1 : null,

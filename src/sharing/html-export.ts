@@ -19,7 +19,7 @@ markdown.renderer.rules["link_open"] = (tokens, at, options, _env, renderer) => 
   tokens[at]?.attrSet("rel", "noreferrer noopener nofollow");
   return renderer.renderToken(tokens, at, options);
 };
-// Headings of an answer are no headings of the document.
+// Headings in an answer do not become headings of the document.
 markdown.renderer.rules["heading_open"] = (tokens, at) => `<p class="heading ${tokens[at]?.tag ?? ""}">`;
 markdown.renderer.rules["heading_close"] = () => "</p>\n";
 

@@ -25,13 +25,13 @@ export interface PaintedScreen {
 /** A terminal without a display that parses output and keeps the screen. */
 export type ScreenModel = ReturnType<typeof createScreenModel>;
 
-/** Lines above the screen that a snapshot can give back; the full history is in the raw log. */
+/** Lines above the screen that a snapshot can include; the full history is in the raw log. */
 const SCROLLBACK_LINES = 1_000;
 const TITLE_CHARACTERS = 200;
-/** A snapshot above this (every cell in its own colour) goes without scrollback. */
+/** A larger snapshot (each cell in a different color) is sent without scrollback. */
 const ANSI_LIMIT = 8 * 1024 * 1024;
 
-/** Erasing to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback makes xterm.js fail; it is the whole screen. */
+/** xterm.js fails to erase up to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback: erases the whole screen instead. */
 function eraseToLastCell(terminal: HeadlessTerminal, { buffers, input }: XtermInternals): void {
   terminal.parser.registerCsiHandler({ final: "J" }, ([kind]) => {
     const { x, y, lines } = terminal.buffer.active.type === "alternate" ? buffers.alt : buffers.normal;

@@ -64,8 +64,8 @@ export interface TerminalSnapshot {
   /** The window title; null when the program set none, or from an older host. */
   readonly title: string | null;
   /**
-   * Output bytes since the start that this contains: live output continues here. In a {@link TerminalLook}, the last of them may begin a
-   * character or sequence that is not shown yet.
+   * Where live output continues: the number of output bytes since the start that this includes. In a {@link TerminalLook}, the last bytes
+   * can be an incomplete character or sequence, which is not shown yet.
    */
   readonly offset: number;
 }

@@ -17,7 +17,9 @@ export const completionsQuerySchema = z
   });
 
 export const completionItemSchema = z.object({
-  insert: z.string().describe("Replaces the typed text, with its first character: a mention in the agent's own form."),
+  insert: z
+    .string()
+    .describe("The text to insert, in the agent's syntax. Replaces the typed text, including its first character."),
   label: z.string().describe("A path in the directory, or a command with its arguments. Untrusted."),
   detail: z.string().describe("A command's description, or empty. Untrusted."),
   kind: z

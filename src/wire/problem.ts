@@ -259,7 +259,7 @@ export const problemHelp = {
     meaning:
       "Events can never reach the webhook's URL: it is not https, not on the public internet, or has credentials.",
     remedy:
-      "Use an https URL on the public internet, or allow the host with the setting `allowPrivateAddresses`. To authenticate requests, verify their signatures.",
+      "Use an https URL without credentials on the public internet, or allow the host with the setting `allowPrivateAddresses`. To authenticate requests, the receiver verifies their signatures.",
   },
   push_endpoint_refused: {
     meaning: "The browser's push service cannot be reached: its URL is not https, or not on the public internet.",

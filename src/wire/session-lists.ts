@@ -46,7 +46,7 @@ export const listInputSchema = z
       .enum(["folder", "agent", "label"])
       .optional()
       .describe(
-        "Orders by group, then most recently updated first, and names each session's group: its folder (of a worktree, that of its repository), agent, or first label.",
+        "Orders by group, then most recently updated first, and adds each session's group: its folder (for a worktree, the repository's folder), agent or first label.",
       ),
     limit: pageLimitSchema.optional().describe("Defaults to 20."),
     offset: offsetSchema.optional(),
@@ -58,7 +58,11 @@ export const listOutputSchema = pageSchema
     sessions: z
       .array(
         sessionSummarySchema.extend({
-          group: z.string().nullable().optional().describe("With `group`. Null for a session without a label."),
+          group: z
+            .string()
+            .nullable()
+            .optional()
+            .describe("Set if the request has `group`. Null for a session without a label."),
         }),
       )
       .describe("Most recently updated first, within groups."),

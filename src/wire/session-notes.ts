@@ -12,13 +12,18 @@ const labelSchema = textSchema(2 * maxLabelLength);
 const labelsSchema = z.array(labelSchema).max(maxLabels);
 
 const editsShape = {
-  title: textSchema(200).nullable().optional().describe("Shown instead of the agent's title. Null: the agent's again."),
+  title: textSchema(200)
+    .nullable()
+    .optional()
+    .describe("Shown instead of the agent's title. Null restores the agent's title."),
   pinned: z.boolean().optional(),
   archived: z.boolean().optional().describe("True hides the session from lists, unless it needs an answer."),
   labels: labelsSchema
     .optional()
     .describe("Replaces all labels. Labels are lower-case, without surrounding space, at most 50 characters."),
-  addLabels: labelsSchema.optional().describe("Keeps the others, also those that another caller adds meanwhile."),
+  addLabels: labelsSchema
+    .optional()
+    .describe("Adds these labels and keeps all others, including those that other callers add."),
   removeLabels: labelsSchema.optional(),
 } as const;
 

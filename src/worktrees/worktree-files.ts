@@ -76,7 +76,7 @@ export async function registerWorktree(
   return gitDir;
 }
 
-/** The git dir that the repository has for a worktree at this path, found in the repository, not through the worktree's `.git`. */
+/** The repository's git dir for the worktree at this path, looked up in the repository, not through the worktree's `.git`. */
 export async function gitDirOf(commonDir: string, path: string): Promise<string | null> {
   const folder = join(commonDir, "worktrees");
   for (const name of await namesIn(folder)) {
@@ -95,7 +95,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Fills a worktree with its commit's files, and its index. Runs no filter: files of Git LFS stay pointers. */
+/** Writes a commit's files into a worktree, and its index. Runs no filters: Git LFS files stay pointers. */
 export async function checkOut(
   git: Git,
   { commonDir, gitDir, path, commit, scratchFolder }: CheckOutRequest,

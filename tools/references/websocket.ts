@@ -42,7 +42,7 @@ ${fieldsOf(schemaOf(terminalQuerySchema, "input"))}
 
 ## Frames from the client
 
-Any other text, and every binary frame, is input.
+Binary frames are input, and so is any text that is not one of these frames:
 
 ${framesOf(schemaOf(clientFrameSchema, "input"))}
 
@@ -52,8 +52,8 @@ Without a subprotocol, output is sent as text frames, and \`exit\` comes last. W
 
 ${framesOf(schemaOf(serverFrameSchema, "output"))}
 
-Output is then sent in binary frames with a header of ${outputFrameHeadBytes} bytes: the kind, then the offset in ${outputFrameHeadBytes - 1} bytes, big-endian. For output, the offset is that of the frame's
-first byte. For a screen, it is that of the output that follows: clear the terminal, then write the rest of the frame.
+Output is then sent in binary frames with a header of ${outputFrameHeadBytes} bytes: the kind, then the offset in ${outputFrameHeadBytes - 1} bytes, big-endian. For output, it is the offset of the frame's
+first byte. For a screen, it is the offset where output continues: clear the terminal, then write the rest of the frame.
 
 ${table(["first byte", ""], binary)}
 

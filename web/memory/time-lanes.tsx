@@ -3,7 +3,7 @@ import { classNames } from "../ui/class-names.ts";
 import { exactTime } from "../ui/time.tsx";
 import { backLabel, entityName, isFailure, isState, predicateLabel, valueWords } from "./facts.ts";
 
-/** A state, or (`end` is `start`) an event. Fractions of the width, 0 to 1. */
+/** A state, or an event if `end` equals `start`. Both are fractions of the width, 0 to 1. */
 interface LaneMark {
   readonly factId: string;
   readonly start: number;

@@ -132,7 +132,7 @@ function RemoveDialog({ folder, last, onClose }: Readonly<{ folder: Folder; last
           <p className="mt-2">
             The directory itself is kept.{" "}
             {last
-              ? "This is the last one: without any, agents can work everywhere."
+              ? "This is the last registered folder: without one, agents can work everywhere."
               : "Agents can no longer start in it, and its sessions are hidden."}
           </p>
         </>

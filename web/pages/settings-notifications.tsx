@@ -98,7 +98,7 @@ function ThisBrowser(props: {
 
 const unsupportedWords = {
   insecure:
-    "Notifications need https, or localhost. Give the gateway an https address and start it with --base-url, then open Settings there.",
+    "Notifications need https, or localhost. Give the gateway an https address and start it with --base-url, then open Settings at that address.",
   unsupported: "This browser does not support notifications from web pages that are closed.",
 } as const;
 
@@ -114,8 +114,8 @@ function HomeScreenSteps() {
         <li>
           Choose Add to Home Screen <SquarePlus aria-hidden className="inline size-4 align-text-bottom" />.
         </li>
-        <li>Open Postern from the Home Screen, and sign in there: Settings has a link for it on your computer.</li>
-        <li>Turn on notifications in its Settings.</li>
+        <li>Open Postern from the Home Screen, and sign in there with a link from Settings on your computer.</li>
+        <li>There, turn on notifications in Settings.</li>
       </ol>
       <p className="mt-2 text-xs text-ink-faint">Needs iOS or iPadOS 16.4 or later.</p>
     </div>

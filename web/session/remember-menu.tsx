@@ -14,7 +14,7 @@ export interface RememberChoice {
   readonly until?: string;
 }
 
-/** The end of a working day, of the day, or of the next working day: the first that is at least this far away. */
+/** A choice ends at 18:00, midnight or 18:00 tomorrow: the first that is at least this far away. */
 const leastMs = 30 * 60_000;
 
 export function rememberChoices(now: Date): readonly RememberChoice[] {

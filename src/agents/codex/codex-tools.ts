@@ -138,7 +138,7 @@ function mcpResult(item: Fields, fine: boolean): ToolResult {
   return toolResult(fine && !isError, text);
 }
 
-/** The script of `bash -lc` instead of the wrapping. */
+/** The script of a `bash -lc` command, without the wrapper. */
 function commandLine(command: unknown): string {
   if (typeof command === "string") return command;
   if (!Array.isArray(command)) return "";
@@ -205,7 +205,7 @@ export function createScripts(): Scripts {
   };
 }
 
-/** Shows a script of commands as those commands; other calls are unchanged. */
+/** Shows a script that only runs commands as these commands; leaves other calls unchanged. */
 export function shownCall(call: CodexCall): CodexCall {
   if (call.name !== "exec" || typeof call.input !== "string") return call;
   const commands = commandsIn(call.input);

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 
-/** What people note about sessions: titles, pins, archive and labels; and up to where each account has seen a session. */
+/** What people set on sessions (titles, pins, archive and labels), and how far each account has read each session. */
 export const sessionNotesMigration: Migration = {
   async up(db) {
     await createNotes(db);
