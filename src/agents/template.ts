@@ -105,7 +105,7 @@ export interface AttachedFile {
 
 /** How the agent takes files with a prompt. */
 interface AttachmentHabits {
-  /** The line of the prompt that hands over a file. Missing: the path in words, for the agent to read. */
+  /** The prompt's line that names a file. Missing: a sentence with the path, for the agent to read. */
   lineFor?(path: string): string;
   /** Files that are pasted as a path, or given as an argument of the start, and not named in the text. */
   readonly beside?: {
@@ -259,8 +259,8 @@ export interface AgentTemplate {
   /** The known dialog on the screen, or null. */
   readonly readDialog?: (lines: readonly string[]) => ScreenDialog | null;
   /**
-   * For an agent that can hang at its start before it paints anything: whether this process, whose screen has been empty for 90 s, is stuck
-   * where no slow start would be. Then it is ended, otherwise after five minutes.
+   * For an agent that can hang at its start before it paints anything: whether this process, whose screen has been empty for 90 s, hangs
+   * rather than starts slowly. If so, it is ended now, otherwise after five minutes.
    */
   readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
   /** Missing if the composer cannot be read: then delivery relies on timing. */

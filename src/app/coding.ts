@@ -215,7 +215,7 @@ export interface CodingDeps {
   readonly publisher: EventPublisher;
   readonly recordSetupJob: RecordSetupJob;
   readonly forgetInChats: ForgetInChats;
-  /** Revokes the links to a session, by its names. */
+  /** Revokes the links to a session, given all its ids. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
   readonly rules: StandingRules;
   readonly resolveAllowedDir: ResolveAllowedDir;

@@ -37,7 +37,7 @@ export interface ActivityState {
   readonly standing: StandingScreen | null;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
-  /** Calls that were allowed from here and have not ended yet: their end answers no other question. */
+  /** Calls that Postern allowed and that have not ended yet: their end does not count as the answer to another request. */
   readonly allowedCalls: readonly string[];
   /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
   readonly promptsTaken: number;
@@ -81,7 +81,7 @@ export type Observation =
   | { readonly kind: "dialog_closed"; readonly activity: "working" | "idle" }
   /** The dialog of a permission is on the screen, although other reports said that it was answered. */
   | { readonly kind: "permission_seen"; readonly permission: OpenPermission }
-  /** A hook passed a decision of ours on. */
+  /** A hook passed on our decision. */
   | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
 /** Whether no turn runs and no question is open, so that a prompt can be sent, even if the vendor will refuse it again. */
