@@ -562,7 +562,7 @@ export type CompletedPaths = {
 export type Completions = {
   /** Best match first. */
   readonly items: ReadonlyArray<{
-    /** Replaces the typed text, with its first character: a mention in the agent's own form. */
+    /** The text to insert, in the agent's syntax. Replaces the typed text, including its first character. */
     readonly insert: string;
     /** A path in the directory, or a command with its arguments. Untrusted. */
     readonly label: string;
@@ -671,14 +671,14 @@ export type EditPromptInput = {
 
 export type EditSessionInput = {
   readonly sessionId: string;
-  /** Shown instead of the agent's title. Null: the agent's again. */
+  /** Shown instead of the agent's title. Null restores the agent's title. */
   readonly title?: string | null | undefined;
   readonly pinned?: boolean | undefined;
   /** True hides the session from lists, unless it needs an answer. */
   readonly archived?: boolean | undefined;
   /** Replaces all labels. Labels are lower-case, without surrounding space, at most 50 characters. */
   readonly labels?: ReadonlyArray<string> | undefined;
-  /** Keeps the others, also those that another caller adds meanwhile. */
+  /** Adds these labels and keeps all others, including those that other callers add. */
   readonly addLabels?: ReadonlyArray<string> | undefined;
   readonly removeLabels?: ReadonlyArray<string> | undefined;
 };
@@ -869,7 +869,7 @@ export type ListInput = {
   readonly label?: string | undefined;
   /** Only sessions with an id, current or earlier, that starts with this. */
   readonly idPrefix?: string | undefined;
-  /** Orders by group, then most recently updated first, and names each session's group: its folder (of a worktree, that of its repository), agent, or first label. */
+  /** Orders by group, then most recently updated first, and adds each session's group: its folder (for a worktree, the repository's folder), agent or first label. */
   readonly group?: "folder" | "agent" | "label" | undefined;
   /** Defaults to 20. */
   readonly limit?: number | undefined;
@@ -971,7 +971,7 @@ export type ListOutput = {
     readonly idleEndsAt: string | null;
     /** How long the agent was idle before the gateway ended it. Null if it ended otherwise or runs. */
     readonly endedAfterIdleMs: number | null;
-    /** With `group`. Null for a session without a label. */
+    /** Set if the request has `group`. Null for a session without a label. */
     readonly group?: string | null | undefined;
   }>;
 };
@@ -1722,14 +1722,14 @@ export type SessionEditedEvent = {
 };
 
 export type SessionEdits = {
-  /** Shown instead of the agent's title. Null: the agent's again. */
+  /** Shown instead of the agent's title. Null restores the agent's title. */
   readonly title?: string | null | undefined;
   readonly pinned?: boolean | undefined;
   /** True hides the session from lists, unless it needs an answer. */
   readonly archived?: boolean | undefined;
   /** Replaces all labels. Labels are lower-case, without surrounding space, at most 50 characters. */
   readonly labels?: ReadonlyArray<string> | undefined;
-  /** Keeps the others, also those that another caller adds meanwhile. */
+  /** Adds these labels and keeps all others, including those that other callers add. */
   readonly addLabels?: ReadonlyArray<string> | undefined;
   readonly removeLabels?: ReadonlyArray<string> | undefined;
 };
@@ -2452,7 +2452,7 @@ export interface Operations {
   recordSession<T = SessionRecorded>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Returns what deleting an entry would remove, and what other entries keep. Errors: `log_not_found`. Needs the scope `logs:read`. */
+  /** Returns what deleting an entry would remove, and what stays because other entries share it. Errors: `log_not_found`. Needs the scope `logs:read`. */
   previewLogDeletion<T = LogDeletionPreview>(input: {
     readonly logId: string;
   }, options?: CallOptions<T>): Promise<T>;
@@ -2524,7 +2524,7 @@ export interface Operations {
   getPushPreferences<T = PushPreferences>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
   /** Sets what the account is notified of, and when. Needs the scope `admin`, or a signed-in browser of the account. */
   setPushPreferences<T = PushPreferences>(input: SetPushPreferencesInput, options?: CallOptions<T>): Promise<T>;
-  /** Reports that a page is visible on a desktop browser. Notifications are delayed for 90 seconds. Needs the scope `coding:read`. */
+  /** Reports that a page is visible on a desktop browser. For the next 90 seconds, notifications are delayed by `desktopDelaySeconds`. Needs the scope `coding:read`. */
   notePushPresence<T = void>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
   /** Allows or denies a permission request from a notification, with its single-use token. For the gateway's own worker: the request must have its origin. The account needs the scope `coding:drive` at that time. */
   takePushAction<T = PushActionOutput>(input: PushActionInput, options?: CallOptions<T>): Promise<T>;
