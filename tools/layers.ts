@@ -11,6 +11,7 @@ const capabilities = [
   "chats",
   "push",
   "sharing",
+  "reviews",
   "permissions",
 ] as const;
 

@@ -14,6 +14,7 @@ import { createMemoryTools } from "../logs/index.ts";
 import { createMcp } from "../mcp/index.ts";
 import { writeFileAtomic } from "../platform/files.ts";
 import type { Push } from "../push/index.ts";
+import { createReviews } from "../reviews/index.ts";
 import { createSharing } from "../sharing/index.ts";
 import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
@@ -29,7 +30,7 @@ import { gatewayRoutes } from "./routes.ts";
 import { sharingPorts } from "./sharing.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
-import { createCodingTools } from "./tools.ts";
+import { createCodingTools, createReviewTools } from "./tools.ts";
 import { packageVersion } from "./version.ts";
 
 /** A running gateway. */
@@ -173,8 +174,14 @@ async function start(
   push = openPush({ config, db, secrets, fetch, accounts, coding, events, baseUrl: () => place.baseUrl, clock, log });
   disposer.add(() => push?.close());
   const sharing = createSharing({ db, clock, ...sharingPorts({ accounts, oauth, agents, coding }) });
+  const reviews = createReviews({
+    db,
+    clock,
+    ports: { ...coding.reviewAccess, readFiles: (...of) => coding.changes.readFiles(...of) },
+  });
   const tools: readonly Tool<Principal>[] = [
     ...createCodingTools(withdrawingAnswered(coding, push)),
+    ...createReviewTools(reviews),
     ...createMemoryTools(memory.logs),
   ];
   const mcp = createMcp({
@@ -208,6 +215,7 @@ async function start(
       memory,
       push,
       sharing,
+      reviews,
       mcp,
       rules,
       tools,

@@ -38,6 +38,7 @@ import {
   createQueueStore,
   createRead,
   createRescues,
+  createReviewAccess,
   createRulePreview,
   createRuleRequests,
   createSearch,
@@ -56,6 +57,7 @@ import {
   openPermissionHooks,
   type Queue,
   type Rescues,
+  type ReviewAccess,
   type SessionAttachments,
   type StandingRules,
   toAttachedFile,
@@ -101,6 +103,7 @@ import {
   createBranches,
   createClosePreview,
   createGitWorkshop,
+  createReadSessionFiles,
   createSessionDiff,
   createWorktrees,
   type SessionPlace,
@@ -147,6 +150,8 @@ export interface Coding {
   readonly recordings: Recordings;
   /** Diffs of sessions, and previews of their close. */
   readonly changes: Changes;
+  /** Sessions and their prompts, for reviews. */
+  readonly reviewAccess: ReviewAccess;
   /** Searches within one session. */
   readonly findTurns: FindTurns;
   /** Images that tools returned. */
@@ -324,6 +329,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     locator,
     worktrees,
     sessionDiff: createSessionDiff(looking),
+    readFiles: createReadSessionFiles(looking),
     closePreview: createClosePreview(looking),
   });
   const files = createFileFinder({ ...deps, marker: workshop.marker });
@@ -333,8 +339,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   await queue.prune();
   const stopSweeping = sweepHourly(attachments, { clock, log });
   const retirement = createIdleRetirement({ ...deps, live, locator });
+  const ask = createAsk(asking);
   return {
-    ask: createAsk(asking),
+    ask,
     read: createRead({ locator, transcripts, attachments, clock }),
     list: createList({ catalog, pages, visibleDirs, templates }),
     search: createSearch({ catalog, pages, visibleDirs, templates }),
@@ -364,6 +371,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     rescues: createRescues({ ...deps, locator, worktrees }),
     recordings: createRecordings({ ...deps, attachments, locator, store, queue, catalog, notes }),
     changes,
+    reviewAccess: createReviewAccess({ ...deps, locator, queue, ask }),
     findTurns: createFindTurns({ locator, transcripts }),
     findTurnImage: createFindTurnImage({ locator, transcripts }),
     branches: createBranches({ git: workshop.git, ...folderRule }),

@@ -34,6 +34,7 @@ import {
   readyRoutes,
   recordingRoutes,
   rescueRoutes,
+  reviewRoutes,
   sessionNoteRoutes,
   sharingRoutes,
   signInRoutes,
@@ -48,6 +49,7 @@ import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
 import type { PermissionRules } from "../permissions/index.ts";
 import type { Push } from "../push/index.ts";
+import type { Reviews } from "../reviews/index.ts";
 import type { Sharing } from "../sharing/index.ts";
 import type { Folder } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
@@ -72,6 +74,7 @@ export interface RouteParts {
   readonly memory: Memory;
   readonly push: Push;
   readonly sharing: Sharing;
+  readonly reviews: Reviews;
   readonly mcp: Mcp;
   readonly rules: PermissionRules;
   readonly tools: readonly Tool<Principal>[];
@@ -124,6 +127,8 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     agentSetupRoutes({ known: () => createKnownAgents(agents).list(), jobs: coding.setupJobs }),
     changesRoutes(coding.changes),
     turnRoutes(coding.findTurns, coding.findTurnImage),
+    reviewRoutes(parts.reviews),
+    turnRoutes(coding.findTurns),
     sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
     permissionRuleRoutes({
       rules: parts.rules,

@@ -189,7 +189,7 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
     await db.updateTable("sessions").set(traces).where("session_id", "in", ids).execute();
     await db.updateTable("queued_prompts").set({ prompt: "" }).where("session_id", "in", ids).execute();
     await db.deleteFrom("session_event_memos").where("session_id", "in", ids).execute();
-    for (const table of ["session_notes", "session_labels", "session_seen", "session_drafts"] as const) {
+    for (const table of notedTables) {
       await db.deleteFrom(table).where("session_id", "in", ids).execute();
     }
     await db.deleteFrom("recordings").where("session_id", "in", ids).execute();
@@ -197,6 +197,16 @@ async function forgetSessions(present: PresentStore, { db }: RestoredStore): Pro
   }
   return forgotten;
 }
+
+/** What people noted about sessions. */
+const notedTables = [
+  "session_notes",
+  "session_labels",
+  "session_seen",
+  "session_drafts",
+  "review_comments",
+  "review_viewed",
+] as const;
 
 /** With another owner, the current store was recreated and does not know the accounts of the backup. */
 async function haveSameOwner(present: PresentStore, { db }: RestoredStore): Promise<boolean> {

@@ -19,6 +19,7 @@ import { type CommonOptions, describe, wholeNumber } from "./options.ts";
 import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { addQueueCommands } from "./queue-command.ts";
+import { addReviewCommands } from "./review-command.ts";
 import { sessionIdHelp } from "./session-id.ts";
 import { addSetupCommand, agentTable } from "./setup-command.ts";
 import { attentionText, lastScreenText, sessionLine, turnText } from "./turn-text.ts";
@@ -46,6 +47,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
   addQueueCommands(group, context);
+  addReviewCommands(group, context);
   addCloseCommands(group, context);
   addAgentsCommand(group, context);
   addSetupCommand(group, context);

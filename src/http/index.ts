@@ -23,6 +23,7 @@ export { toProblem } from "./problem-response.ts";
 export { pushRoutes } from "./push-routes.ts";
 export { queueRoutes } from "./queue-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
+export { reviewRoutes } from "./review-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";
 export { sessionNoteRoutes } from "./session-note-routes.ts";

@@ -1,6 +1,6 @@
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { ClosePreview, SessionDiff } from "../wire/changes.ts";
-import type { DiffOf, FolderRule, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
+import type { DiffOf, FolderRule, SessionFile, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
 import { filesRule } from "../worktrees/index.ts";
 import type { SessionLocator } from "./locate.ts";
 
@@ -11,6 +11,11 @@ export interface Changes {
    * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and those of the comparison
    */
   diff(sessionId: string, caller: Caller): Promise<SessionDiff>;
+  /**
+   * The text of files, in their order; null for one that is not there, is too large or is not text.
+   * @throws as {@link Changes.diff}
+   */
+  readFiles(sessionId: string, files: readonly SessionFile[], caller: Caller): Promise<readonly (string | null)[]>;
   /** `GET /api/coding/sessions/{id}/close-preview`. @throws PosternError `session_not_found` | `rate_limited` */
   closePreview(sessionId: string, caller: Caller): Promise<ClosePreview>;
 }
@@ -18,6 +23,7 @@ export interface ChangesDeps {
   readonly locator: Pick<SessionLocator, "locate">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
   readonly sessionDiff: (of: DiffOf) => Promise<SessionDiff>;
+  readonly readFiles: (of: DiffOf, files: readonly SessionFile[]) => Promise<readonly (string | null)[]>;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
   readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
   readonly visibleAmong: VisibleAmong;
@@ -26,16 +32,21 @@ export interface ChangesDeps {
 /** @see Changes */
 export function createChanges(deps: ChangesDeps): Changes {
   const { locator, worktrees } = deps;
+
+  async function placeOf(sessionId: string, caller: Caller): Promise<DiffOf> {
+    const { record } = await locator.locate(sessionId, caller);
+    const { dir } = await deps.resolveAllowedDir(record.dir, { scope: "files", caller });
+    return {
+      dir,
+      worktree: await worktrees.ofSession(record.sessionId),
+      visibleAmong: (dirs) => deps.visibleAmong(dirs, filesRule(caller)),
+    };
+  }
+
   return {
-    async diff(sessionId, caller) {
-      const { record } = await locator.locate(sessionId, caller);
-      const { dir } = await deps.resolveAllowedDir(record.dir, { scope: "files", caller });
-      return deps.sessionDiff({
-        dir,
-        worktree: await worktrees.ofSession(record.sessionId),
-        visibleAmong: (dirs) => deps.visibleAmong(dirs, filesRule(caller)),
-      });
-    },
+    diff: async (sessionId, caller) => deps.sessionDiff(await placeOf(sessionId, caller)),
+
+    readFiles: async (sessionId, files, caller) => deps.readFiles(await placeOf(sessionId, caller), files),
 
     async closePreview(sessionId, caller) {
       const { record } = await locator.locate(sessionId, caller);

@@ -23,6 +23,7 @@ export { createQueue, type Queue } from "./queue.ts";
 export { createQueueStore } from "./queue-store.ts";
 export { createRead } from "./read.ts";
 export { createRescues, type Rescues } from "./rescues.ts";
+export { createReviewAccess, type ReviewAccess } from "./review-access.ts";
 export { createRuleRequests } from "./rule-requests.ts";
 export { createSearch } from "./search.ts";
 export { createSessionAttachments, type SessionAttachments, toAttachedFile } from "./session-attachments.ts";

@@ -50,7 +50,14 @@ export interface NoteStore {
 /** Limit for each account. At the limit, the oldest tenth is dropped, and what happened until then counts as seen. */
 const maxSeen = 20_000;
 
-const noteTables = ["session_notes", "session_labels", "session_seen", "session_drafts"] as const;
+const noteTables = [
+  "session_notes",
+  "session_labels",
+  "session_seen",
+  "session_drafts",
+  "review_comments",
+  "review_viewed",
+] as const;
 
 export function noteKey({ agent, sessionId }: NotedSession): string {
   return `${agent} ${sessionId}`;

@@ -21,6 +21,7 @@ import { permissionRulesMigration } from "./migrations/0016-permission-rules.ts"
 import { sessionNotesMigration } from "./migrations/0017-session-notes.ts";
 import { draftsMigration } from "./migrations/0018-drafts.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
+import { reviewsMigration } from "./migrations/0022-reviews.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -44,6 +45,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0017-session-notes": sessionNotesMigration,
   "0018-drafts": draftsMigration,
   "0020-shares": sharesMigration,
+  "0022-reviews": reviewsMigration,
 };
 
 /** The name of every migration of this version. */

@@ -478,6 +478,36 @@ export interface Tables {
     /** The time of its last change. */
     version: number;
   };
+  /** Comments on the changes of sessions, for each account. */
+  review_comments: {
+    comment_id: string;
+    account_id: string;
+    agent: string;
+    session_id: string;
+    author_kind: "person" | "token" | "app";
+    /** The session whose agent wrote it. */
+    author_session_id: string | null;
+    path: string;
+    side: "old" | "new";
+    /** The lines that it is about, with their context, as JSON. */
+    anchor: string;
+    body: string;
+    state: "open" | "sent" | "answered" | "resolved";
+    /** Identifies the prompt that it was sent with; null while it is open. */
+    send_key: string | null;
+    created_at: number;
+    updated_at: number;
+  };
+  /** Files that an account has marked as viewed. */
+  review_viewed: {
+    account_id: string;
+    agent: string;
+    session_id: string;
+    path: string;
+    /** The version of its changes that was viewed. */
+    version: string;
+    viewed_at: number;
+  };
   push_preferences: {
     account_id: string;
     /** Times of day, such as `22:00`. */

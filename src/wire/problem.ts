@@ -26,6 +26,7 @@ export const problemCodes = [
   "push_action_gone",
   "prompt_not_found",
   "rule_not_found",
+  "comment_not_found",
   "rescue_not_found",
   "recording_not_found",
   "share_not_found",
@@ -43,6 +44,9 @@ export const problemCodes = [
   "composer_not_empty",
   "attachment_in_use",
   "prompt_already_sent",
+  "comment_already_sent",
+  "comment_text_changed",
+  "nothing_to_send",
   "too_large",
   "attachment_too_large",
   "unsupported_media_type",
@@ -168,6 +172,7 @@ export const problemHelp = {
   },
   prompt_not_found: listIt("queued prompt", "`GET /api/coding/sessions/{sessionId}/prompts`"),
   rule_not_found: listIt("standing rule", "`GET /api/permission-rules`, or `postern rules list`"),
+  comment_not_found: listIt("review comment", "`GET /api/coding/sessions/{sessionId}/comments`"),
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
@@ -238,6 +243,18 @@ export const problemHelp = {
   prompt_already_sent: {
     meaning: "The prompt is no longer in the queue: it was sent to the agent, or given up. Nothing was changed.",
     remedy: "List the queue again. To stop what the agent does with a sent prompt, use `coding_interrupt`.",
+  },
+  comment_already_sent: {
+    meaning: "The text of a comment that was sent to the agent cannot be changed.",
+    remedy: 'Reopen it with `"state": "open"`, then change it and send it again, or add another comment.',
+  },
+  comment_text_changed: {
+    meaning: "The file does not have these lines, or not with this text. The comment was not added.",
+    remedy: "Read the session's diff again, and comment on the lines that it has now.",
+  },
+  nothing_to_send: {
+    meaning: "The session has no open review comments, or they changed at this moment. Nothing was sent.",
+    remedy: "Add a comment, or reopen one. List them with `GET /api/coding/sessions/{sessionId}/comments`.",
   },
   too_large: {
     meaning: "The body, prompt, file or answer exceeds its size limit.",

@@ -2,6 +2,7 @@ export { createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
 export { createSessionDiff, type DiffOf } from "./session-diff.ts";
+export { createReadSessionFiles, type SessionFile } from "./session-file.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type NewWorktree, type VisibleFiles, visibleFiles } from "./worktree-deps.ts";
 export { countWorktrees, type FolderRule, type SessionPlace, sessionPlaceOf } from "./worktree-scope.ts";

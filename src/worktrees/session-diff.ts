@@ -51,7 +51,7 @@ export function createSessionDiff({ workshop, clock, gate }: SessionDiffDeps): (
     gate.run(async () => {
       const git = gitUntil(workshop.git, { clock, withinMs });
       try {
-        const sides = of.worktree === null ? await inRepository(git, of) : await ofWorktree(git, of.worktree);
+        const sides = await sidesOf(git, of);
         const { files, truncated } = await compared({ git, workshop, sides, of });
         const { root, base } = sides;
         return { root, base: { name: base.name, commit: base.commit ?? "" }, files: [...files], truncated };
@@ -87,6 +87,11 @@ async function compared({ git, workshop, sides, of }: Comparing): Promise<Compar
     if (error instanceof GitError && git.isOver()) return { files: [], truncated: true };
     throw error;
   }
+}
+
+/** What is compared in a session. @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` */
+export function sidesOf(git: Git, of: DiffOf): Promise<Sides> {
+  return of.worktree === null ? inRepository(git, of) : ofWorktree(git, of.worktree);
 }
 
 async function inRepository(git: Git, { dir, visibleAmong }: DiffOf): Promise<Sides> {

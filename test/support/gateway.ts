@@ -157,6 +157,7 @@ export interface Answer<T> {
 export interface ApiClient {
   post<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
   get<T = Record<string, unknown>>(path: string): Promise<Answer<T>>;
+  put<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
   patch<T = Record<string, unknown>>(path: string, body: unknown): Promise<Answer<T>>;
   delete<T = Record<string, unknown>>(path: string): Promise<Answer<T>>;
   /** `POST /api/coding/coding_ask`, which must be answered with 200. */
@@ -187,6 +188,7 @@ export function createApiClient(baseUrl: string, token: string | null): ApiClien
   return {
     post: (path, body) => send("POST", path, body),
     get: (path) => send("GET", path),
+    put: (path, body) => send("PUT", path, body),
     patch: (path, body) => send("PATCH", path, body),
     delete: (path) => send("DELETE", path),
     ask: (input) => call("coding_ask", input),

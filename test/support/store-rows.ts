@@ -210,6 +210,20 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0022-reviews": [
+    [
+      "review_comments",
+      {
+        ...{ comment_id: id(60), account_id: id(1), agent: "codex", session_id: id(3), author_kind: "person" },
+        ...{ author_session_id: null, path: "src/naïve.ts", side: "new", anchor: "{}", body: "It's wrong", state: "open" },
+        ...{ send_key: null, created_at: at, updated_at: at },
+      },
+    ],
+    [
+      "review_viewed",
+      { account_id: id(1), agent: "codex", session_id: id(3), path: "src/a.ts", version: "v", viewed_at: at },
+    ],
+  ],
   "0018-drafts": [
     ["session_drafts", { account_id: id(1), agent: "codex", session_id: id(3), text: "It's half", version: at }],
   ],
