@@ -128,7 +128,6 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     changesRoutes(coding.changes),
     turnRoutes(coding.findTurns, coding.findTurnImage),
     reviewRoutes(parts.reviews),
-    turnRoutes(coding.findTurns),
     sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
     permissionRuleRoutes({
       rules: parts.rules,

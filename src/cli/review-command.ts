@@ -22,7 +22,9 @@ const shownTextLength = 60;
 
 /** `postern coding review …`: comments on a session's changes. */
 export function addReviewCommands(coding: Command, context: CliContext): void {
-  const group = coding.command("review").description("comment on a session's changes, and send the comments to its agent");
+  const group = coding
+    .command("review")
+    .description("comment on a session's changes, and send the comments to its agent");
   addListCommand(group, context);
   addAddCommand(group, context);
   addEditCommands(group, context);

@@ -11,6 +11,8 @@ import {
   rescueSchema,
   rescueShowOutputSchema,
   type SessionDiff,
+  type SessionDiffQuery,
+  sessionDiffQuerySchema,
   sessionDiffSchema,
 } from "../wire/changes.ts";
 import {
@@ -75,7 +77,7 @@ const tags = ["coding"];
 const params = z.strictObject({ sessionId: textSchema(200) });
 
 interface ChangesRoutesDeps {
-  readonly diff: (sessionId: string, principal: Principal) => Promise<SessionDiff>;
+  readonly diff: (sessionId: string, principal: Principal, query: SessionDiffQuery) => Promise<SessionDiff>;
   readonly closePreview: (sessionId: string, principal: Principal) => Promise<ClosePreview>;
 }
 
@@ -95,9 +97,10 @@ export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteM
           "changes and untracked files that are not ignored. For a removed worktree: its branch. For other sessions: the repository's " +
           "working tree against HEAD. If folders are registered, the session's folder must have the scope `files`. Paths and patches are untrusted.",
         params,
+        querystring: sessionDiffQuerySchema,
         response: { 200: sessionDiffSchema },
       },
-      handler: async (request) => diff(request.params.sessionId, principalOf(request)),
+      handler: async (request) => diff(request.params.sessionId, principalOf(request), request.query),
     });
 
     app.route({

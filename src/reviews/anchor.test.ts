@@ -12,10 +12,16 @@ interface Line {
 const common = ["", "}", "});", "    return null;", "  if (error) throw error;"];
 
 const fileArbitrary = fc
-  .array(fc.oneof(fc.constantFrom(...common), fc.nat(30).map((at) => `const value${at} = read(${at});`)), {
-    minLength: 1,
-    maxLength: 60,
-  })
+  .array(
+    fc.oneof(
+      fc.constantFrom(...common),
+      fc.nat(30).map((at) => `const value${at} = read(${at});`),
+    ),
+    {
+      minLength: 1,
+      maxLength: 60,
+    },
+  )
   .map((texts): readonly Line[] => texts.map((text, id) => ({ id, text })));
 const at = fc.nat(1_000);
 const stepArbitrary = fc.oneof(
@@ -90,7 +96,7 @@ test("when its lines were replaced, a comment does not move to other lines that 
       const range = rangeIn(file, first, count);
       const lines = range.endLine - range.line + 1;
       const replaced = file.toSpliced(range.line - 1, lines, ...newLines(lines));
-      const after = inserts.reduce((now, step) => take(now, step, false), replaced);
+      const after = inserts.reduce<readonly Line[]>((now, step) => take(now, step, false), replaced);
       expect(findAnchor(anchored(file, range), textsOf(after))).toBeNull();
     }),
     { numRuns: 2_000 },
@@ -100,7 +106,9 @@ test("when its lines were replaced, a comment does not move to other lines that 
 test("a comment follows its lines while the eight lines around them stay", () => {
   fc.assert(
     fc.property(blocksArbitrary, at, at, fc.array(editArbitrary), (blocks, first, count, steps) => {
-      const file: readonly Line[] = blocks.flat().map((text, id) => ({ id, text: text === "" ? `unique ${id}` : text }));
+      const file: readonly Line[] = blocks
+        .flat()
+        .map((text, id) => ({ id, text: text === "" ? `unique ${id}` : text }));
       const range = rangeIn(file, first, count);
       const near = new Set(file.slice(Math.max(0, range.line - 9), range.endLine + 8).map(({ id }) => id));
       const after = steps.reduce<readonly Line[]>((now, step) => {
@@ -136,8 +144,18 @@ test.each([
 
 test("only lines of the file can be anchored, and long lines are no context", () => {
   const file = ["a".repeat(5_000), "b", "c"];
-  for (const range of [[0, 1], [2, 1], [3, 4], [4, 4]] as const) {
+  for (const range of [
+    [0, 1],
+    [2, 1],
+    [3, 4],
+    [4, 4],
+  ] as const) {
     expect(anchorOf(file, { line: range[0], endLine: range[1] })).toBeNull();
   }
-  expect(anchorOf(file, { line: 2, endLine: 2 })).toMatchObject({ before: [], fromStart: false, after: ["c"], toEnd: true });
+  expect(anchorOf(file, { line: 2, endLine: 2 })).toMatchObject({
+    before: [],
+    fromStart: false,
+    after: ["c"],
+    toEnd: true,
+  });
 });

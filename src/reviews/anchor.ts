@@ -91,7 +91,11 @@ function placesOf(lines: readonly string[], file: readonly string[]): readonly n
 type Context = Pick<Anchor, "lines" | "before" | "after" | "fromStart" | "toEnd">;
 
 /** How many lines around this place are the anchor's context, counted outward. Blank lines say nothing. */
-function contextAt({ lines, before, after, fromStart, toEnd }: Context, file: readonly string[], place: number): number {
+function contextAt(
+  { lines, before, after, fromStart, toEnd }: Context,
+  file: readonly string[],
+  place: number,
+): number {
   const end = place + lines.length;
   let score = 0;
   let above = 0;

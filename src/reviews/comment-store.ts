@@ -119,9 +119,7 @@ export function createCommentStore(db: Kysely<Tables>): CommentStore {
         .insertInto("review_viewed")
         .values({ account_id, agent, session_id, path, version, viewed_at: at })
         .onConflict((conflict) =>
-          conflict
-            .columns(["account_id", "session_id", "agent", "path"])
-            .doUpdateSet({ version, viewed_at: at }),
+          conflict.columns(["account_id", "session_id", "agent", "path"]).doUpdateSet({ version, viewed_at: at }),
         )
         .execute();
       await dropOldest(db, key);

@@ -18,11 +18,7 @@ export interface ReviewPorts {
    * The text of files, in their order; null for one that is not there, is too large or is not text.
    * @throws PosternError `dir_not_allowed` if the caller cannot read files there, and the codes of the session's diff
    */
-  readFiles(
-    sessionId: string,
-    files: readonly ReviewedFile[],
-    caller: Caller,
-  ): Promise<readonly (string | null)[]>;
+  readFiles(sessionId: string, files: readonly ReviewedFile[], caller: Caller): Promise<readonly (string | null)[]>;
   /** Sends a prompt as `coding_ask` does. @param key names the prompt for {@link ReviewPorts.fateOf} */
   ask(
     prompt: {

@@ -19,7 +19,11 @@ async function openReviews(openStore: OpenTestStore) {
   ] as const) {
     await db.insertInto("accounts").values({ account_id, name: account_id, is_owner, created_at: base }).execute();
   }
-  const files = new Map([["new a.ts", text], ["new b.ts", text], ["old a.ts", "before\nthe change"]]);
+  const files = new Map([
+    ["new a.ts", text],
+    ["new b.ts", text],
+    ["old a.ts", "before\nthe change"],
+  ]);
   const asked: { readonly text: string; readonly key: string }[] = [];
   const world = {
     fate: "running" as PromptFate,

@@ -84,7 +84,9 @@ export function createReviews(deps: {
 
   /** Comments whose turn has ended are answered; those of a prompt that never arrived are open again. */
   async function settle(key: ReviewKey, rows: readonly CommentRow[], caller: Caller): Promise<boolean> {
-    const sent = new Set(rows.flatMap(({ state, send_key }) => (state === "sent" && send_key !== null ? [send_key] : [])));
+    const sent = new Set(
+      rows.flatMap(({ state, send_key }) => (state === "sent" && send_key !== null ? [send_key] : [])),
+    );
     let changed = false;
     for (const sendKey of sent) {
       if (underWay.has(sendKey)) continue;

@@ -1,6 +1,6 @@
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
-import type { ClosePreview, SessionDiff } from "../wire/changes.ts";
-import type { DiffOf, FolderRule, SessionFile, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
+import type { ClosePreview, SessionDiff, SessionDiffQuery } from "../wire/changes.ts";
+import type { DiffOf, DiffOptions, FolderRule, SessionFile, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
 import { filesRule } from "../worktrees/index.ts";
 import type { SessionLocator } from "./locate.ts";
 
@@ -10,7 +10,7 @@ export interface Changes {
    * `GET /api/coding/sessions/{id}/diff`: for who may see the session, and files in its folder.
    * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and those of the comparison
    */
-  diff(sessionId: string, caller: Caller): Promise<SessionDiff>;
+  diff(sessionId: string, caller: Caller, query?: SessionDiffQuery): Promise<SessionDiff>;
   /**
    * The text of files, in their order; null for one that is not there, is too large or is not text.
    * @throws as {@link Changes.diff}
@@ -22,7 +22,7 @@ export interface Changes {
 export interface ChangesDeps {
   readonly locator: Pick<SessionLocator, "locate">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
-  readonly sessionDiff: (of: DiffOf) => Promise<SessionDiff>;
+  readonly sessionDiff: (of: DiffOf, options: DiffOptions) => Promise<SessionDiff>;
   readonly readFiles: (of: DiffOf, files: readonly SessionFile[]) => Promise<readonly (string | null)[]>;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
   readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
@@ -44,7 +44,15 @@ export function createChanges(deps: ChangesDeps): Changes {
   }
 
   return {
-    diff: async (sessionId, caller) => deps.sessionDiff(await placeOf(sessionId, caller)),
+    async diff(sessionId, caller, { against, patches, path, previousPath }: Partial<SessionDiffQuery> = {}) {
+      const paths = [path, previousPath].filter((one) => one !== undefined);
+      const options = {
+        ...(against !== undefined && { against }),
+        patches: patches !== "false",
+        only: path === undefined ? null : new Set(paths),
+      };
+      return deps.sessionDiff(await placeOf(sessionId, caller), options);
+    },
 
     readFiles: async (sessionId, files, caller) => deps.readFiles(await placeOf(sessionId, caller), files),
 

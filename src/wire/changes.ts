@@ -8,7 +8,25 @@ export const changedFileSchema = z.object({
   status: z.enum(["added", "modified", "deleted", "renamed", "untracked"]),
   additions: z.int().nullable().describe("Null for binary files."),
   deletions: z.int().nullable(),
-  patch: z.string().nullable().describe("Unified diff. Null for binary files and files that are too large."),
+  patch: z
+    .string()
+    .nullable()
+    .describe("Unified diff. Null for binary files, files that are too large, and with `patches=false`."),
+  version: z.string().describe("Changes with the content of either side."),
+});
+
+/** `GET /api/coding/sessions/{id}/diff` */
+export const sessionDiffQuerySchema = z.strictObject({
+  against: z
+    .enum(["base", "head"])
+    .default("base")
+    .describe("`head`: only what is not committed. Without a worktree, both are the same."),
+  patches: z
+    .enum(["true", "false"])
+    .default("true")
+    .describe("`false` lists up to 5,000 files without their patches, instead of 500 with."),
+  path: textSchema(4096).optional().describe("Only this file, with a patch of up to 8 MB."),
+  previousPath: textSchema(4096).optional().describe("With `path`, for a renamed file."),
 });
 
 /** `GET /api/coding/sessions/{id}/diff`: changes since the session's base, including uncommitted and untracked files. */
@@ -94,6 +112,7 @@ export const configureAgentInputSchema = z
 export type ChangedFile = z.infer<typeof changedFileSchema>;
 export type ClosePreview = z.infer<typeof closePreviewSchema>;
 export type SessionDirs = z.infer<typeof sessionDirsSchema>;
+export type SessionDiffQuery = z.infer<typeof sessionDiffQuerySchema>;
 export type SessionDiff = z.infer<typeof sessionDiffSchema>;
 export type CompletedPaths = z.infer<typeof completedPathsSchema>;
 export type Branches = z.infer<typeof branchesSchema>;

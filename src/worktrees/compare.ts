@@ -28,7 +28,51 @@ export interface CompareRequest {
   readonly visible: (names: readonly TreeName[]) => Promise<readonly TreeName[]>;
   /** Whether to compare files byte for byte, ignoring line endings and encodings set by attributes. */
   readonly raw: boolean;
+  readonly limits: CompareLimits;
+  /** Only these files; null for all. */
+  readonly only: ReadonlySet<string> | null;
 }
+
+/** What a comparison reads and returns at most. */
+export interface CompareLimits {
+  readonly maxFiles: number;
+  /** For both sides of all files that are read. */
+  readonly maxInputBytes: number;
+  /** Larger files are listed without a patch and not read. */
+  readonly maxFileBytes: number;
+  /** For one patch, null for no patches; and for all. */
+  readonly maxPatchBytes: number | null;
+  readonly maxTextBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const compareLimits = {
+  /** All patches at once: a longer list and longer patches are not readable on a page. */
+  patches: {
+    maxFiles: 500,
+    maxInputBytes: 16 * mebibyte,
+    maxFileBytes: mebibyte,
+    maxPatchBytes: mebibyte / 4,
+    maxTextBytes: 4 * mebibyte,
+  },
+  /** The list of a large change. */
+  list: {
+    maxFiles: 5_000,
+    maxInputBytes: 64 * mebibyte,
+    maxFileBytes: mebibyte,
+    maxPatchBytes: null,
+    maxTextBytes: 0,
+  },
+  /** One file, such as a lockfile of 50,000 lines. */
+  file: {
+    maxFiles: 2,
+    maxInputBytes: 16 * mebibyte,
+    maxFileBytes: 8 * mebibyte,
+    maxPatchBytes: 8 * mebibyte,
+    maxTextBytes: 8 * mebibyte,
+  },
+} as const satisfies Record<string, CompareLimits>;
 
 /** The differences, within limits. */
 export interface Comparison {
@@ -36,17 +80,11 @@ export interface Comparison {
   readonly truncated: boolean;
 }
 
-/** A longer list is no use to a reader. */
-const maxFiles = 500;
-/** Limit for both sides of all files that are read. */
-const maxInputBytes = 16 * 1024 * 1024;
-/** Limit for all patches in one response. */
-const maxTextBytes = 4 * 1024 * 1024;
 const visibleAtOnce = 1_000;
 
 /** Compares with git, using our own configuration, index and objects; the repository is only read. */
 export async function compare(request: CompareRequest): Promise<Comparison> {
-  const { git, commonDir, scratchFolder, other, raw } = request;
+  const { git, commonDir, scratchFolder, other, raw, limits, only } = request;
   const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder, raw });
   try {
     const path = other.kind === "work tree" ? other.path : scratch.folder;
@@ -57,18 +95,19 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
       other.kind === "work tree"
         ? await differingInWorkTree(own, at, { ...other, base })
         : await differingInTrees(own, at, { base, other: other.commit });
-    const listed = await firstVisible(found, request.visible);
-    const sized = await sizesOf(own, at, { path, files: listed.files });
+    const wanted = only === null ? found : found.filter(({ name }) => only.has(shownName(name)));
+    const listed = await firstVisible(wanted, { visible: request.visible, ...limits });
+    const sized = await sizesOf(own, at, { path, files: listed.files, ...limits });
     const places = {
       base: { ...at, indexFile: join(scratch.folder, "index.base") },
       other: { ...at, indexFile: join(scratch.folder, "index.other") },
     };
-    const read = withinBudget(sized);
-    const patched = await patchesOf(own, places, read).catch((error: unknown) => {
+    const read = withinBudget(sized, limits);
+    const patched = await patchesOf(own, places, read, limits).catch((error: unknown) => {
       if (git.isOver()) return null; // the list alone
       throw error;
     });
-    return assemble({ sized, read, patched, truncated: listed.truncated });
+    return assemble({ sized, read, patched, truncated: listed.truncated, ...limits });
   } finally {
     await scratch.close();
   }
@@ -76,7 +115,7 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
 
 async function firstVisible(
   found: readonly Differing[],
-  visible: CompareRequest["visible"],
+  { visible, maxFiles }: Pick<CompareRequest, "visible"> & Pick<CompareLimits, "maxFiles">,
 ): Promise<{ readonly files: readonly Differing[]; readonly truncated: boolean }> {
   const sorted = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const files: Differing[] = [];
@@ -88,7 +127,7 @@ async function firstVisible(
   return { files: files.slice(0, maxFiles), truncated: files.length > maxFiles };
 }
 
-function withinBudget(sized: readonly Sized[]): readonly Compared[] {
+function withinBudget(sized: readonly Sized[], { maxInputBytes }: CompareLimits): readonly Compared[] {
   let left = maxInputBytes;
   return sized.flatMap(({ name, base, other, work, sizeBytes }) => {
     if (sizeBytes === null || sizeBytes > left) return [];
@@ -103,7 +142,8 @@ function assemble({
   read,
   patched,
   truncated,
-}: {
+  maxTextBytes,
+}: Pick<CompareLimits, "maxTextBytes"> & {
   readonly sized: readonly Sized[];
   readonly read: readonly Compared[];
   readonly patched: readonly PatchedFile[] | null;
@@ -119,11 +159,11 @@ function assemble({
     const fits = sizeBytes <= leftBytes;
     if (fits) leftBytes -= sizeBytes;
     if (file.cut || !fits) cut = true;
-    const { name, change, previousPath, additions, deletions, patch } = file;
+    const { name, change, previousPath, additions, deletions, patch, version } = file;
     const status = change === "added" && untracked.has(name) ? "untracked" : change;
     return {
       name,
-      file: { path: shownName(name), previousPath, status, additions, deletions, patch: fits ? patch : null },
+      file: { path: shownName(name), previousPath, status, additions, deletions, patch: fits ? patch : null, version },
     };
   });
   const files = [...shown, ...unread].toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ file }) => file);
@@ -137,13 +177,20 @@ function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: Cha
   const status = untracked ? "untracked" : base === null ? "added" : gone ? "deleted" : "modified";
   return {
     name,
-    file: { path: shownName(name), previousPath: null, status, additions: null, deletions: null, patch: null },
+    file: {
+      ...{ path: shownName(name), previousPath: null, status, additions: null, deletions: null, patch: null },
+      version: unreadVersion(sized),
+    },
     isText,
   };
 }
 
-/** Larger files are listed without a patch and not read. */
-const maxFileBytes = 1024 * 1024;
+function unreadVersion({ base, other, work }: Sized): string {
+  const after =
+    other === "unknown" ? (work !== null && "sizeBytes" in work ? work.sizeBytes : "") : other?.oid.slice(0, 12);
+  return `${base?.oid.slice(0, 12) ?? ""}-${after ?? ""}`;
+}
+
 const looksAtOnce = 64;
 
 /** A path that differs, with the data to decide whether to read it. */
@@ -160,7 +207,11 @@ export interface Sized extends Differing {
 export async function sizesOf(
   git: Git,
   at: GitPlace,
-  { path, files }: { readonly path: string; readonly files: readonly Differing[] },
+  {
+    path,
+    files,
+    maxFileBytes,
+  }: Pick<CompareLimits, "maxFileBytes"> & { readonly path: string; readonly files: readonly Differing[] },
 ): Promise<readonly Sized[]> {
   const entries = files.flatMap(({ base, other }) => [base, other === "unknown" ? null : other]);
   const sizes = await objectSizes(
@@ -172,18 +223,18 @@ export async function sizesOf(
   const sized: Sized[] = [];
   for (let from = 0; from < files.length; from += looksAtOnce) {
     const some = files.slice(from, from + looksAtOnce);
-    sized.push(...(await Promise.all(some.map((file) => sizeOf(file, { path, sizes, look })))));
+    sized.push(...(await Promise.all(some.map((file) => sizeOf(file, { path, sizes, look, maxFileBytes })))));
   }
   return sized;
 }
 
-interface Looks {
+interface Looks extends Pick<CompareLimits, "maxFileBytes"> {
   readonly path: string;
   readonly sizes: ReadonlyMap<string, number>;
   readonly look: (name: TreeName) => Promise<WorkFile>;
 }
 
-async function sizeOf(file: Differing, { path, sizes, look }: Looks): Promise<Sized> {
+async function sizeOf(file: Differing, { path, sizes, look, maxFileBytes }: Looks): Promise<Sized> {
   const stored = (entry: TreeEntry | null): number | null => (entry === null ? 0 : (sizes.get(entry.oid) ?? null));
   const work = file.other === "unknown" ? await look(file.name) : null;
   const isRepository = isSubmodule(file.base) || isSubmodule(file.other) || file.name.endsWith("/");

@@ -1,7 +1,7 @@
 export { createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
-export { createSessionDiff, type DiffOf } from "./session-diff.ts";
+export { createSessionDiff, type DiffOf, type DiffOptions } from "./session-diff.ts";
 export { createReadSessionFiles, type SessionFile } from "./session-file.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type NewWorktree, type VisibleFiles, visibleFiles } from "./worktree-deps.ts";

@@ -11,15 +11,14 @@ export interface Compared {
 }
 
 /** A file that differs, as git reports it; `patch` is null for a binary file or a patch that is too long. */
-export interface PatchedFile extends Pick<ChangedFile, "additions" | "deletions" | "patch" | "previousPath"> {
+export interface PatchedFile
+  extends Pick<ChangedFile, "additions" | "deletions" | "patch" | "previousPath" | "version"> {
   readonly name: TreeName;
   readonly change: "added" | "modified" | "deleted" | "renamed";
   /** Whether a patch was omitted because of its size. */
   readonly cut: boolean;
 }
 
-/** Limit for the text of one file: more is not readable on a page. */
-const maxPatchBytes = 256 * 1024;
 /** The input is at most a quarter of this; a patch of empty lines is twice their size. */
 const maxOutputBytes = 64 * 1024 * 1024;
 /** Rename detection compares each file with each other; this limits both sides. */
@@ -28,11 +27,13 @@ const renames = ["-M", "-l200"] as const;
 /**
  * Compares files by content only: reads just objects and the attributes of the work tree.
  * @param places each with an index file that does not exist yet
+ * @param options `maxPatchBytes`: limit for the text of one file; null for no patches
  */
 export async function patchesOf(
   git: Git,
   places: { readonly base: GitPlace; readonly other: GitPlace },
   files: readonly Compared[],
+  { maxPatchBytes }: { readonly maxPatchBytes: number | null },
 ): Promise<readonly PatchedFile[]> {
   if (files.length === 0) return [];
   const { base, other } = places;
@@ -55,13 +56,13 @@ export async function patchesOf(
     });
   const changes = readRaw(await compare(["--raw", "-z"]));
   const counts = readCounts(await compare(["--numstat", "-z"]));
-  const sections = sectionsOf(await compare(["-p"]));
+  const sections = maxPatchBytes === null ? [] : sectionsOf(await compare(["-p"]));
   let next = 0;
   return changes.map((change, index) => {
     // Where the type changed, such as a file that became a link, this is a deletion and an addition.
     const first = next;
     next += change.letter === "T" ? 2 : 1;
-    return toFile(change, counts[index], sections.slice(first, next));
+    return toFile(change, counts[index], { sections: sections.slice(first, next), maxPatchBytes });
   });
 }
 
@@ -102,15 +103,20 @@ interface RawChange {
   readonly letter: string;
   readonly name: TreeName;
   readonly previous: TreeName | null;
+  /** The objects of both sides, shortened. */
+  readonly version: string;
 }
 
 function readRaw(listed: Buffer): readonly RawChange[] {
   const parts = listed.toString("latin1").split("\0");
   const changes: RawChange[] = [];
   for (let at = 0; at + 1 < parts.length; ) {
-    const letter = /^:.* ([A-Z])\d*$/.exec(parts[at] ?? "")?.[1] ?? "";
+    const [, before = "", after = "", letter = ""] =
+      /^:\d+ \d+ ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/.exec(parts[at] ?? "") ?? [];
     const moved = letter === "R";
-    changes.push({ letter, name: parts[at + (moved ? 2 : 1)] ?? "", previous: moved ? (parts[at + 1] ?? "") : null });
+    const version = `${before.slice(0, 12)}-${after.slice(0, 12)}`;
+    const previous = moved ? (parts[at + 1] ?? "") : null;
+    changes.push({ letter, name: parts[at + (moved ? 2 : 1)] ?? "", previous, version });
     at += moved ? 3 : 2;
   }
   return changes;
@@ -152,20 +158,21 @@ function sectionsOf(patches: Buffer): readonly Buffer[] {
 const changeOf = { A: "added", D: "deleted", R: "renamed" } as const;
 
 function toFile(
-  { letter, name, previous }: RawChange,
+  { letter, name, previous, version }: RawChange,
   counts: Counts | undefined,
-  sections: readonly Buffer[],
+  { sections, maxPatchBytes }: { readonly sections: readonly Buffer[]; readonly maxPatchBytes: number | null },
 ): PatchedFile {
   const binary = counts === undefined || counts.additions === null;
   const sizeBytes = sections.reduce((sum, { length }) => sum + length, 0);
-  const cut = !binary && sizeBytes > maxPatchBytes;
+  const cut = !binary && maxPatchBytes !== null && sizeBytes > maxPatchBytes;
   return {
     name,
     change: letter === "A" || letter === "D" || letter === "R" ? changeOf[letter] : "modified",
     previousPath: previous === null ? null : shownName(previous),
     additions: counts?.additions ?? null,
     deletions: counts?.deletions ?? null,
-    patch: binary || cut ? null : Buffer.concat(sections).toString("utf8"),
+    patch: binary || cut || maxPatchBytes === null ? null : Buffer.concat(sections).toString("utf8"),
+    version,
     cut,
   };
 }

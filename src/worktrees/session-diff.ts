@@ -6,7 +6,7 @@ import { type Git, GitError } from "../platform/git-command.ts";
 import { findRepository, readPointer } from "../platform/git-repository.ts";
 import type { SessionDiff } from "../wire/changes.ts";
 import { baseCommitOf, branchCommit } from "./branch-rules.ts";
-import { type Comparison, compare, type OtherSide } from "./compare.ts";
+import { type Comparison, compare, compareLimits, type OtherSide } from "./compare.ts";
 import { commitOf, type DeadlineGit, type GitWorkshop, gitUntil } from "./git-workshop.ts";
 import { shownName, type TreeName } from "./tree-walk.ts";
 import { visibleFiles, worktreeError } from "./worktree-deps.ts";
@@ -21,6 +21,15 @@ export interface DiffOf {
   readonly worktree: WorktreeRecord | null;
   /** Filters directories to those in which the caller can see files. A worktree counts as its repository. */
   readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
+}
+
+/** What is wanted of a comparison; by default all files with their patches, against the base. */
+export interface DiffOptions {
+  readonly against?: "base" | "head";
+  /** False lists more files, without their patches. */
+  readonly patches?: boolean;
+  /** Only the file with one of these paths, with a longer patch; null for all. */
+  readonly only?: ReadonlySet<string> | null;
 }
 
 export interface SessionDiffDeps {
@@ -46,13 +55,17 @@ interface Sides {
  * any other repository the work tree against HEAD. Runs no code from the repository and changes nothing in it.
  * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` | `worktree_failed` (git's message) | `rate_limited`
  */
-export function createSessionDiff({ workshop, clock, gate }: SessionDiffDeps): (of: DiffOf) => Promise<SessionDiff> {
-  return (of) =>
+export function createSessionDiff({
+  workshop,
+  clock,
+  gate,
+}: SessionDiffDeps): (of: DiffOf, options?: DiffOptions) => Promise<SessionDiff> {
+  return (of, options = {}) =>
     gate.run(async () => {
       const git = gitUntil(workshop.git, { clock, withinMs });
       try {
-        const sides = await sidesOf(git, of);
-        const { files, truncated } = await compared({ git, workshop, sides, of });
+        const sides = againstHead(await sidesOf(git, of), options);
+        const { files, truncated } = await compared({ git, workshop, sides, of, options });
         const { root, base } = sides;
         return { root, base: { name: base.name, commit: base.commit ?? "" }, files: [...files], truncated };
       } catch (error) {
@@ -69,14 +82,25 @@ interface Comparing {
   readonly workshop: GitWorkshop;
   readonly sides: Sides;
   readonly of: DiffOf;
+  readonly options: DiffOptions;
 }
 
-async function compared({ git, workshop, sides, of }: Comparing): Promise<Comparison> {
+/** A removed worktree has nothing that is not committed: its branch is compared with itself. */
+function againstHead(sides: Sides, { against = "base" }: DiffOptions): Sides {
+  if (against === "base") return sides;
+  const commit = sides.other.kind === "commit" ? sides.other.commit : sides.other.head;
+  return { ...sides, base: { name: "HEAD", commit } };
+}
+
+async function compared({ git, workshop, sides, of, options }: Comparing): Promise<Comparison> {
   const { commonDir, other, base, counted } = sides;
   const inSight = visibleFiles(counted, of.visibleAmong);
   const visible = (names: readonly TreeName[]): Promise<readonly TreeName[]> => inSight(names, shownName);
+  const { patches = true, only = null } = options;
+  const limits = only !== null ? compareLimits.file : patches ? compareLimits.patches : compareLimits.list;
+  const wanted = { commonDir, base: base.commit, other, visible, limits, only };
   const attempt = (raw: boolean): Promise<Comparison> =>
-    compare({ git, scratchFolder: workshop.scratchFolder(), commonDir, base: base.commit, other, visible, raw });
+    compare({ git, scratchFolder: workshop.scratchFolder(), raw, ...wanted });
   try {
     // A repository's attributes can be invalid, and its files can change during the read: then retry without attributes.
     return await attempt(false).catch((error: unknown) => {

@@ -34,12 +34,18 @@ export function createReadSessionFiles({
       const git = gitUntil(workshop.git, { clock, withinMs });
       const { root, counted, commonDir, base, other } = await sidesOf(git, of);
       const plain = files.filter(({ path }) => isPlain(path));
-      const visible = new Set(await visibleFiles(counted, of.visibleAmong)(plain.map(({ path }) => path), (path) => path));
+      const visible = new Set(
+        await visibleFiles(counted, of.visibleAmong)(
+          plain.map(({ path }) => path),
+          (path) => path,
+        ),
+      );
       let leftBytes = maxTotalBytes;
 
       async function read({ path, side }: SessionFile): Promise<Buffer | null> {
         if (!visible.has(path)) return null;
-        if (side === "new" && other.kind === "work tree") return readInside(root, path, Math.min(leftBytes, maxFileBytes));
+        if (side === "new" && other.kind === "work tree")
+          return readInside(root, path, Math.min(leftBytes, maxFileBytes));
         const commit = side === "old" ? base.commit : other.kind === "commit" ? other.commit : null;
         if (commit === null) return null;
         const args = ["cat-file", "blob", `${commit}:${path}`];
@@ -58,7 +64,9 @@ export function createReadSessionFiles({
 }
 
 function isPlain(path: string): boolean {
-  return normalize(path) === path && !path.startsWith("/") && !/^\.\.?(?:\/|$)/.test(path) && !/^\.git(?:\/|$)/i.test(path);
+  return (
+    normalize(path) === path && !path.startsWith("/") && !/^\.\.?(?:\/|$)/.test(path) && !/^\.git(?:\/|$)/i.test(path)
+  );
 }
 
 /** Follows no link: its target is not in the work tree. */

@@ -69,6 +69,7 @@ export const furtherTests: readonly string[] = [
   "test/web/permission-rules.test.ts",
   "test/web/queue.test.ts",
   "test/web/reconnect.test.ts",
+  "test/web/review.test.ts",
   "test/web/session-list.test.ts",
   "test/web/session-tools.test.ts",
   "test/web/session-notes.test.ts",

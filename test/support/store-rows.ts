@@ -215,7 +215,14 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       "review_comments",
       {
         ...{ comment_id: id(60), account_id: id(1), agent: "codex", session_id: id(3), author_kind: "person" },
-        ...{ author_session_id: null, path: "src/naïve.ts", side: "new", anchor: "{}", body: "It's wrong", state: "open" },
+        ...{
+          author_session_id: null,
+          path: "src/naïve.ts",
+          side: "new",
+          anchor: "{}",
+          body: "It's wrong",
+          state: "open",
+        },
         ...{ send_key: null, created_at: at, updated_at: at },
       },
     ],

@@ -29,6 +29,11 @@ const colours: Readonly<Record<string, string>> = {
   deletion: "text-danger",
 };
 
+/** The class that colours text of this scope; undefined for plain text. */
+export function codeColour(scope: string | null): string | undefined {
+  return scope === null ? undefined : colours[scope];
+}
+
 /** Code, highlighted once its language is loaded. */
 export function Code({ text, language }: { readonly text: string; readonly language: string }) {
   const pieces = usePieces(text, language);
@@ -36,7 +41,7 @@ export function Code({ text, language }: { readonly text: string; readonly langu
   return (
     <code>
       {pieces.map(({ text: part, scope }, index) => {
-        const colour = scope === null ? undefined : colours[scope];
+        const colour = codeColour(scope);
         return colour === undefined ? (
           part
         ) : (

@@ -161,6 +161,11 @@ const languagesByEnding: Readonly<Record<string, string>> = {
   ...{ yaml: "yaml", yml: "yaml", toml: "ini", ini: "ini", sql: "sql", sh: "bash", bash: "bash", md: "markdown" },
 };
 
+/** The language of a file by its name; empty if unknown. */
+export function languageOf(path: string): string {
+  return languagesByEnding[/\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ""] ?? "";
+}
+
 /** A file's text as a tool read it, with the numbers of its lines. Null for other results. */
 export function fileOfResult(
   { name, input }: { readonly name: string; readonly input: unknown },
@@ -170,7 +175,7 @@ export function fileOfResult(
   const fields = fieldsOf(input);
   const path = [fields["file_path"], fields["path"], fields["filePath"]].find((one) => typeof one === "string");
   if (typeof path !== "string") return null;
-  const language = languagesByEnding[/\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ""] ?? "";
+  const language = languageOf(path);
   const lines = text.split("\n").map((line) => /^\s*(\d+)(?:→|\t)(.*)$/.exec(line));
   // What follows the file, such as a reminder, has no numbers.
   const numbered = lines.findIndex((line) => line === null);

@@ -1,0 +1,52 @@
+import { RefreshCw } from "lucide-react";
+import type { SessionDiff } from "../../src/wire/changes.ts";
+import type { SessionSummary } from "../../src/wire/coding.ts";
+import { counted } from "../session/session-words.ts";
+import { IconButton } from "../ui/button.tsx";
+import { EmptyState } from "../ui/notice.tsx";
+import { Scrollable } from "../ui/page.tsx";
+import { ReviewFiles } from "./review-files.tsx";
+import { versionOf } from "./review-lines.ts";
+import { SendReview } from "./send-review.tsx";
+import { useReview } from "./use-review.ts";
+
+/** The review of a session's changes. */
+export function ReviewTab(props: {
+  readonly summary: SessionSummary;
+  readonly diff: SessionDiff;
+  readonly refreshing: boolean;
+  readonly onRefresh: () => void;
+}) {
+  const { summary, diff, refreshing, onRefresh } = props;
+  const { files, base, truncated } = diff;
+  const review = useReview(summary);
+  const viewed = files.filter((file) => review.isViewed(file.path, versionOf(file.patch, file))).length;
+  return (
+    <>
+      <Scrollable label="Changes" className="min-h-0 flex-1 overflow-y-auto">
+        <div className="sticky top-0 z-10 flex items-center gap-2 border-b border-line bg-ground px-3 py-1.5 text-xs text-ink-soft">
+          <span className="min-w-0 flex-1 truncate">
+            {counted(files.length, "file")} changed since <span className="font-mono">{base.name}</span>{" "}
+            <span className="font-mono text-ink-faint">{base.commit.slice(0, 8)}</span>
+          </span>
+          {viewed > 0 && (
+            <span className="shrink-0">
+              {viewed} of {files.length} viewed
+            </span>
+          )}
+          <IconButton
+            label="Refresh"
+            icon={RefreshCw}
+            disabled={refreshing}
+            className={refreshing ? "animate-spin" : ""}
+            onClick={onRefresh}
+          />
+        </div>
+        {files.length === 0 && <EmptyState title="No changes">Nothing has changed since {base.name}.</EmptyState>}
+        <ReviewFiles files={files} review={review} />
+        {truncated && <p className="px-3 py-2 text-xs text-ink-faint">Not all changes are listed.</p>}
+      </Scrollable>
+      <SendReview review={review} />
+    </>
+  );
+}
