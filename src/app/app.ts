@@ -26,11 +26,12 @@ import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
 import { openPermissionRules } from "./permission-rules.ts";
 import { openPush, withdrawingAnswered } from "./push.ts";
+import { createReviewTools } from "./review-tools.ts";
 import { gatewayRoutes } from "./routes.ts";
 import { sharingPorts } from "./sharing.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
-import { createCodingTools, createReviewTools } from "./tools.ts";
+import { createCodingTools } from "./tools.ts";
 import { packageVersion } from "./version.ts";
 
 /** A running gateway. */

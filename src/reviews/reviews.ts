@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Clock } from "../core/clock.ts";
-import { hasCode, PosternError } from "../core/errors.ts";
+import { hasCode } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Tables } from "../storage/schema.ts";
@@ -21,18 +21,10 @@ import {
 } from "../wire/reviews.ts";
 import { anchorOf, findAnchor, linesOf } from "./anchor.ts";
 import { type CommentRow, createCommentStore, type ReviewKey } from "./comment-store.ts";
+import { notFound, reviewError } from "./errors.ts";
 import type { ReviewPorts } from "./ports.ts";
 import { reviewPrompt, withoutMentions } from "./review-prompt.ts";
 import { anchorIn, shownComment } from "./shown-comment.ts";
-
-/** Codes that this capability throws, besides those of its ports. */
-export type ReviewErrorCode =
-  | "invalid_request"
-  | "too_large"
-  | "comment_not_found"
-  | "comment_text_changed"
-  | "comment_already_sent"
-  | "nothing_to_send";
 
 /** Comments on the changes of sessions, each visible to the account that made it. */
 export interface Reviews {
@@ -287,15 +279,4 @@ const goneCodes = ["not_a_git_repository", "branch_not_found", "dir_not_found", 
 function authorKind({ kind }: Caller): CommentRow["author_kind"] {
   if (kind === "app") return "app";
   return kind === "token" || kind === "jwt" ? "token" : "person";
-}
-
-function notFound(commentId: string, sessionId: string) {
-  return reviewError(
-    "comment_not_found",
-    `Session ${sessionId} has no comment ${commentId} of this account. List them with \`postern coding review list ${sessionId}\`.`,
-  );
-}
-
-function reviewError(code: ReviewErrorCode, message: string): PosternError<ReviewErrorCode> {
-  return new PosternError(code, message);
 }

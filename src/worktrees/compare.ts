@@ -1,14 +1,12 @@
-import { constants } from "node:fs";
-import { access, lstat, open } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "../core/errors.ts";
 import type { Git, GitPlace } from "../platform/git-command.ts";
 import { createGitScratch } from "../platform/git-scratch.ts";
 import type { ChangedFile } from "../wire/changes.ts";
 import { type Differing, differingInTrees, differingInWorkTree, isSubmodule } from "./differing.ts";
 import { type DeadlineGit, ownObjects, type TreeEntry } from "./git-workshop.ts";
 import { type Compared, type PatchedFile, patchesOf } from "./patches.ts";
-import { bytesOf, shownName, type TreeName } from "./tree-walk.ts";
+import { shownName, type TreeName } from "./tree-walk.ts";
+import { createWorkFiles, isBinaryFile, type WorkFile } from "./work-files.ts";
 
 /** What is compared with the base. */
 export type OtherSide =
@@ -263,80 +261,4 @@ async function objectSizes(
   const listed = (await git.must(args, { at, input: `${ids.join("\n")}\n` })).toString("latin1");
   const lines = listed.split("\n").map((line) => line.split(" "));
   return new Map(lines.flatMap(([id = "", size = ""]) => (/^\d+$/.test(size) ? [[id, Number(size)]] : [])));
-}
-
-/** What is at a path of a work tree. `closed`: a file that we cannot read. `gone`: nothing that git would keep. */
-type WorkFile =
-  | { readonly kind: "file" | "link"; readonly sizeBytes: number }
-  | { readonly kind: "closed" }
-  | { readonly kind: "gone" };
-
-/** Checks paths of one work tree. Does not follow links in a path: their targets are not in the work tree. */
-function createWorkFiles(root: string): (name: TreeName) => Promise<WorkFile> {
-  const folders = new Map<TreeName, Promise<boolean>>();
-
-  function isFolder(name: TreeName): Promise<boolean> {
-    const known = folders.get(name);
-    if (known !== undefined) return known;
-    const looked = look(name);
-    folders.set(name, looked);
-    return looked;
-  }
-
-  async function look(name: TreeName): Promise<boolean> {
-    const above = parentOf(name);
-    if (above !== "" && !(await isFolder(above))) return false;
-    return (await statsOf(root, name))?.isDirectory() === true;
-  }
-
-  return async (name) => {
-    const folder = parentOf(name);
-    if (folder !== "" && !(await isFolder(folder))) return { kind: "gone" };
-    const stats = await statsOf(root, name);
-    if (stats?.isSymbolicLink() === true) return { kind: "link", sizeBytes: stats.size };
-    if (stats?.isFile() !== true) return { kind: "gone" };
-    return (await isReadable(root, name)) ? { kind: "file", sizeBytes: stats.size } : { kind: "closed" };
-  };
-}
-
-// The same check as git's.
-const lookedAtBytes = 8_000;
-
-/** Whether a file is binary: its beginning contains a NUL. */
-async function isBinaryFile(root: string, name: TreeName): Promise<boolean> {
-  try {
-    const file = await open(bytesOf(root, name), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-    try {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAtBytes), 0, lookedAtBytes, 0);
-      return buffer.subarray(0, bytesRead).includes(0);
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR")) return false;
-    throw error;
-  }
-}
-
-function parentOf(name: TreeName): TreeName {
-  return name.slice(0, Math.max(0, name.lastIndexOf("/")));
-}
-
-async function statsOf(root: string, name: TreeName) {
-  try {
-    return await lstat(bytesOf(root, name));
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ENAMETOOLONG")) return null;
-    throw error;
-  }
-}
-
-async function isReadable(root: string, name: TreeName): Promise<boolean> {
-  try {
-    await access(bytesOf(root, name), constants.R_OK);
-    return true;
-  } catch (error) {
-    if (isErrno(error, "EACCES", "EPERM", "ENOENT", "ENOTDIR")) return false;
-    throw error;
-  }
 }

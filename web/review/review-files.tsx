@@ -1,42 +1,80 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronRight } from "lucide-react";
 import { useMemo, useState } from "react";
-import type { ChangedFile } from "../../src/wire/changes.ts";
+import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
+import { reading } from "../api/client.ts";
 import { DiffCount } from "../session/code-block.tsx";
 import { counted } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
-import { ErrorNotice } from "../ui/notice.tsx";
+import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { Block } from "./block.tsx";
 import { CommentView } from "./comment-view.tsx";
-import { versionOf } from "./review-lines.ts";
 import { ReviewPatch } from "./review-patch.tsx";
 import type { Review } from "./use-review.ts";
 
+/** With what the changes are compared. */
+export type Against = "base" | "head";
+
+/** A block of the list is rendered near the visible part: a change can have 5,000 files. */
+const blockFiles = 50;
+const fileHeightPx = 33;
+
 /** The changed files of a session, with comments and marks of what was viewed. */
-export function ReviewFiles({ files, review }: { readonly files: readonly ChangedFile[]; readonly review: Review }) {
+export function ReviewFiles({
+  files,
+  against,
+  review,
+}: {
+  readonly files: readonly ChangedFile[];
+  readonly against: Against;
+  readonly review: Review;
+}) {
   const byPath = useMemo(() => Map.groupBy(review.comments, ({ path }) => path), [review.comments]);
-  const shown = new Set(
-    files.flatMap(({ path, previousPath }) => (previousPath === null ? [path] : [path, previousPath])),
+  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const toggle = (path: string, open: boolean): void => setToggled((before) => new Map([...before, [path, open]]));
+  const shown = useMemo(
+    () => new Set(files.flatMap(({ path, previousPath }) => (previousPath === null ? [path] : [path, previousPath]))),
+    [files],
   );
   const elsewhere = review.comments.filter(({ path }) => !shown.has(path));
+  const isOpen = ({ path, version }: ChangedFile, index: number): boolean =>
+    toggled.get(path) ?? (index === 0 && files.length <= 3 && !review.isViewed(path, version));
+  const starts = Array.from({ length: Math.ceil(files.length / blockFiles) }, (_, block) => block * blockFiles);
   return (
     <>
       <ErrorNotice
         error={review.error ?? review.view.error ?? review.edit.error ?? review.remove.error}
         className="p-3"
       />
-      <ul>
-        {files.map((file, index) => (
-          <FileReview
-            key={file.path}
-            file={file}
-            comments={commentsOf(file, byPath)}
-            review={review}
-            first={index === 0 && files.length <= 3}
-          />
-        ))}
-      </ul>
+      {starts.map((start) => {
+        const some = files.slice(start, start + blockFiles);
+        return (
+          <Block
+            key={start}
+            heightPx={some.length * fileHeightPx}
+            kept={some.some((file, offset) => isOpen(file, start + offset))}
+          >
+            {() => (
+              <ul>
+                {some.map((file, offset) => (
+                  <FileReview
+                    key={file.path}
+                    file={file}
+                    against={against}
+                    comments={commentsOf(file, byPath)}
+                    review={review}
+                    open={isOpen(file, start + offset)}
+                    onOpen={(open) => toggle(file.path, open)}
+                  />
+                ))}
+              </ul>
+            )}
+          </Block>
+        );
+      })}
       {elsewhere.length > 0 && (
         <section aria-label="Comments on other files" className="px-3 py-2">
           <h3 className="label-caps">Comments on other files</h3>
@@ -72,22 +110,17 @@ const words = {
   deleted: "deleted",
 } as const;
 
-function FileReview({
-  file,
-  comments,
-  review,
-  first,
-}: {
+interface FileProps {
   readonly file: ChangedFile;
+  readonly against: Against;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
-  readonly first: boolean;
-}) {
-  const { path, previousPath, status, additions, deletions, patch } = file;
-  const version = useMemo(() => versionOf(patch, { additions, deletions }), [patch, additions, deletions]);
+}
+
+function FileReview(props: FileProps & { readonly open: boolean; readonly onOpen: (open: boolean) => void }) {
+  const { file, comments, review, open, onOpen } = props;
+  const { path, previousPath, status, additions, deletions, version } = file;
   const viewed = review.isViewed(path, version);
-  const [toggled, setToggled] = useState<boolean | null>(null);
-  const open = toggled ?? (first && !viewed);
   const unresolved = comments.filter(({ state }) => state !== "resolved").length;
   return (
     <li className="border-b border-line">
@@ -95,7 +128,7 @@ function FileReview({
         <button
           type="button"
           aria-expanded={open}
-          onClick={() => setToggled(!open)}
+          onClick={() => onOpen(!open)}
           className="flex min-w-0 flex-1 items-center gap-2 py-1.5 pl-2.5 text-left pointer-coarse:min-h-11"
         >
           <ChevronRight aria-hidden className={classNames("size-3.5 shrink-0 text-ink-faint", open && "rotate-90")} />
@@ -110,7 +143,7 @@ function FileReview({
           <Badge tone={tones[status]}>{words[status]}</Badge>
           {additions !== null && deletions !== null && <DiffCount added={additions} removed={deletions} />}
         </button>
-        <label className="flex cursor-pointer items-center gap-1.5 px-1 text-xs text-ink-soft select-none pointer-coarse:min-h-11">
+        <label className="flex cursor-pointer items-center gap-1.5 px-1 text-xs text-ink-soft select-none pointer-coarse:min-h-11 pointer-coarse:min-w-8">
           <input
             type="checkbox"
             className="size-3.5 accent-accent-fill"
@@ -119,24 +152,50 @@ function FileReview({
             aria-label={`Viewed ${path}`}
             onChange={() => {
               review.view.mutate({ path, version: viewed ? null : version });
-              setToggled(viewed ? null : false);
+              onOpen(viewed);
             }}
           />
           <span className="max-sm:sr-only">Viewed</span>
         </label>
         <CopyButton text={path} label={`Copy path ${path}`} />
       </div>
-      {open &&
-        (patch === null ? (
-          <div className="bg-well px-3 py-2 text-xs text-ink-faint">
-            <p className="px-5">Binary file, or too large to show.</p>
-            {comments.map((comment) => (
-              <CommentView key={comment.commentId} comment={comment} review={review} apart />
-            ))}
-          </div>
-        ) : (
-          <ReviewPatch {...{ path, previousPath, patch, comments, review }} />
-        ))}
+      {open && <FilePatch {...props} />}
     </li>
+  );
+}
+
+/** A file's patch, which is loaded when the file is opened. */
+function FilePatch({ file, against, comments, review }: FileProps) {
+  const { path, previousPath, version } = file;
+  const { sessionId } = review;
+  const { data, error, refetch } = useQuery({
+    queryKey: ["diff", sessionId, "file", against, path, version],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) =>
+      reading.sessionDiff(
+        { sessionId, against, path, ...(previousPath !== null && { previousPath }) },
+        { signal, output: sessionDiffSchema },
+      ),
+    staleTime: Infinity,
+    gcTime: 30_000,
+  });
+  if (data === undefined) {
+    return (
+      <div className="p-3">
+        <ErrorNotice error={error} onRetry={() => void refetch()} />
+        {error === null && <LoadingRows label={`Loading ${path}`} rows={2} />}
+      </div>
+    );
+  }
+  const patch = data.files.find((found) => found.path === path)?.patch ?? null;
+  if (patch !== null)
+    return <ReviewPatch {...{ path, previousPath, patch, comments, review, removable: against === "base" }} />;
+  return (
+    <div className="bg-well px-3 py-2 text-xs text-ink-faint">
+      <p className="px-5">Binary file, or too large to show.</p>
+      {comments.map((comment) => (
+        <CommentView key={comment.commentId} comment={comment} review={review} apart />
+      ))}
+    </div>
   );
 }

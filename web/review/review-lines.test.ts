@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { diffOfPatch } from "../session/line-diff.ts";
-import { changedParts, markPieces, piecesByLine, placeComments, rangeOf, versionOf } from "./review-lines.ts";
+import { changedParts, markPieces, piecesByLine, placeComments, rangeOf } from "./review-lines.ts";
 
 const lines = diffOfPatch(`@@ -1,4 +1,5 @@
  one
@@ -80,11 +80,4 @@ test("the part of a changed line that differs is marked, in the highlighted piec
     ],
     [],
   ]);
-});
-
-test("the version of a file changes with its patch", () => {
-  const counts = { additions: 1, deletions: null };
-  expect(versionOf("+a", counts)).not.toBe(versionOf("+b", counts));
-  expect(versionOf("+a", counts)).toBe(versionOf("+a", counts));
-  expect(versionOf(null, counts)).not.toBe(versionOf(null, { ...counts, additions: 2 }));
 });

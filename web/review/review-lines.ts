@@ -148,14 +148,3 @@ export function markPieces(pieces: readonly CodePiece[], part: ChangedPart | und
     return parts.filter((piece) => piece.text !== "");
   });
 }
-
-/** A short hash of a file's changes: with other changes, it is not viewed. */
-export function versionOf(
-  patch: string | null,
-  counts: { readonly additions: number | null; readonly deletions: number | null },
-): string {
-  let hash = 0x811c9dc5;
-  const text = patch ?? `${counts.additions} ${counts.deletions}`;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return `${text.length}-${(hash >>> 0).toString(16)}`;
-}

@@ -4,6 +4,7 @@ import { codeColour } from "../session/code-block.tsx";
 import { type DiffLine, diffOfPatch } from "../session/line-diff.ts";
 import { languageOf } from "../session/tool-summary.ts";
 import { classNames } from "../ui/class-names.ts";
+import { Block } from "./block.tsx";
 import { CommentForm, CommentView, linesWords } from "./comment-view.tsx";
 import {
   type CommentRange,
@@ -36,12 +37,15 @@ export function ReviewPatch({
   patch,
   comments,
   review,
+  removable,
 }: {
   readonly path: string;
   readonly previousPath: string | null;
   readonly patch: string;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
+  /** Whether removed lines are those of the base, on which one can comment. */
+  readonly removable: boolean;
 }) {
   const lines = useMemo(() => diffOfPatch(patch), [patch]);
   const rows = useRows(lines, languageOf(path));
@@ -53,7 +57,7 @@ export function ReviewPatch({
 
   const write = (from: number, to: number): void => {
     const writing = rangeOf(lines, from, to);
-    if (writing === null) return;
+    if (writing === null || (writing.side === "old" && !removable)) return;
     add.reset();
     setFocused(to);
     setSelection({ from, to, writing });
@@ -72,6 +76,8 @@ export function ReviewPatch({
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // Not those of a comment between the lines.
+    if (!(event.target instanceof HTMLElement) || event.target.dataset["line"] === undefined) return;
     const { key, shiftKey } = event;
     if (key === "ArrowDown" || key === "ArrowUp") move(key === "ArrowDown" ? 1 : -1, shiftKey);
     else if (key === "c" || key === "Enter") write(selection?.from ?? focused, focused);
@@ -108,7 +114,7 @@ export function ReviewPatch({
             return (
               <Block
                 key={start}
-                lines={end - start}
+                heightPx={(end - start) * lineHeightPx}
                 kept={isNear(focused) || (selection !== null && isNear(selection.to))}
               >
                 {() =>
@@ -170,41 +176,6 @@ function focusLine(root: HTMLElement | null, index: number): void {
     button?.focus({ preventScroll: true });
     button?.scrollIntoView({ block: "nearest" });
   });
-}
-
-/** Lines that are rendered while they are near the visible part, or `kept`. Otherwise their space is kept free. */
-function Block({
-  lines,
-  kept,
-  children,
-}: {
-  readonly lines: number;
-  readonly kept: boolean;
-  readonly children: () => React.ReactNode;
-}) {
-  const element = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
-  const height = useRef(lines * lineHeightPx);
-  useEffect(() => {
-    if (element.current === null) return;
-    const observer = new IntersectionObserver(
-      (entries) => {
-        const entry = entries.at(-1);
-        if (entry === undefined) return;
-        if (!entry.isIntersecting) height.current = entry.boundingClientRect.height;
-        setNear(entry.isIntersecting);
-      },
-      { rootMargin: "1200px 0px" },
-    );
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, []);
-  const shown = near || kept;
-  return (
-    <div ref={element} style={shown ? undefined : { height: height.current }}>
-      {shown && children()}
-    </div>
-  );
 }
 
 const looks = {

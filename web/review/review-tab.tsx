@@ -3,10 +3,10 @@ import type { SessionDiff } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { counted } from "../session/session-words.ts";
 import { IconButton } from "../ui/button.tsx";
+import { SelectFilter } from "../ui/field.tsx";
 import { EmptyState } from "../ui/notice.tsx";
 import { Scrollable } from "../ui/page.tsx";
-import { ReviewFiles } from "./review-files.tsx";
-import { versionOf } from "./review-lines.ts";
+import { type Against, ReviewFiles } from "./review-files.tsx";
 import { SendReview } from "./send-review.tsx";
 import { useReview } from "./use-review.ts";
 
@@ -14,13 +14,15 @@ import { useReview } from "./use-review.ts";
 export function ReviewTab(props: {
   readonly summary: SessionSummary;
   readonly diff: SessionDiff;
+  readonly against: Against;
+  readonly onAgainst: (against: Against) => void;
   readonly refreshing: boolean;
   readonly onRefresh: () => void;
 }) {
-  const { summary, diff, refreshing, onRefresh } = props;
+  const { summary, diff, against, onAgainst, refreshing, onRefresh } = props;
   const { files, base, truncated } = diff;
   const review = useReview(summary);
-  const viewed = files.filter((file) => review.isViewed(file.path, versionOf(file.patch, file))).length;
+  const viewed = files.filter((file) => review.isViewed(file.path, file.version)).length;
   return (
     <>
       <Scrollable label="Changes" className="min-h-0 flex-1 overflow-y-auto">
@@ -29,6 +31,16 @@ export function ReviewTab(props: {
             {counted(files.length, "file")} changed since <span className="font-mono">{base.name}</span>{" "}
             <span className="font-mono text-ink-faint">{base.commit.slice(0, 8)}</span>
           </span>
+          {summary.worktree !== null && (
+            <SelectFilter
+              label="Compare with"
+              value={against}
+              onChange={(event) => onAgainst(event.target.value === "head" ? "head" : "base")}
+            >
+              <option value="base">All changes</option>
+              <option value="head">Not committed</option>
+            </SelectFilter>
+          )}
           {viewed > 0 && (
             <span className="shrink-0">
               {viewed} of {files.length} viewed
@@ -43,7 +55,7 @@ export function ReviewTab(props: {
           />
         </div>
         {files.length === 0 && <EmptyState title="No changes">Nothing has changed since {base.name}.</EmptyState>}
-        <ReviewFiles files={files} review={review} />
+        <ReviewFiles files={files} against={against} review={review} />
         {truncated && <p className="px-3 py-2 text-xs text-ink-faint">Not all changes are listed.</p>}
       </Scrollable>
       <SendReview review={review} />

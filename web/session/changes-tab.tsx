@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useState } from "react";
 import { sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
@@ -16,12 +16,14 @@ export function ChangesTab({
   /** The session is closing: its worktree may be half removed. */
   readonly paused: boolean;
 }) {
+  const [against, setAgainst] = useState<"base" | "head">("base");
   const { sessionId, updatedAt, activity, worktree } = summary;
   const { data, error, isFetching, refetch } = useQuery({
-    queryKey: ["diff", sessionId, updatedAt, activity],
+    queryKey: ["diff", sessionId, against, updatedAt, activity],
     enabled: !paused && worktree?.removed !== true,
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => reading.sessionDiff({ sessionId }, { signal, output: sessionDiffSchema }),
+    queryFn: ({ signal }) =>
+      reading.sessionDiff({ sessionId, against, patches: "false" }, { signal, output: sessionDiffSchema }),
     staleTime: 2_000,
     gcTime: 10_000,
   });
@@ -43,7 +45,14 @@ export function ChangesTab({
       {data === undefined && error === null && loading}
       {data !== undefined && (
         <Suspense fallback={loading}>
-          <ReviewTab summary={summary} diff={data} refreshing={isFetching} onRefresh={() => void refetch()} />
+          <ReviewTab
+            summary={summary}
+            diff={data}
+            against={against}
+            onAgainst={setAgainst}
+            refreshing={isFetching}
+            onRefresh={() => void refetch()}
+          />
         </Suspense>
       )}
     </div>

@@ -1,0 +1,37 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+
+/** Part of a list that is rendered while it is near the visible part, or `kept`. Otherwise its space is kept free. */
+export function Block({
+  heightPx,
+  kept,
+  children,
+}: {
+  /** Before it was rendered. */
+  readonly heightPx: number;
+  readonly kept: boolean;
+  readonly children: () => ReactNode;
+}) {
+  const element = useRef<HTMLDivElement>(null);
+  const [near, setNear] = useState(false);
+  const height = useRef(heightPx);
+  useEffect(() => {
+    if (element.current === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        const entry = entries.at(-1);
+        if (entry === undefined) return;
+        if (!entry.isIntersecting) height.current = entry.boundingClientRect.height;
+        setNear(entry.isIntersecting);
+      },
+      { rootMargin: "1200px 0px" },
+    );
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  const shown = near || kept;
+  return (
+    <div ref={element} style={shown ? undefined : { height: height.current }}>
+      {shown && children()}
+    </div>
+  );
+}
