@@ -172,6 +172,7 @@ describe("every route of a gateway", () => {
       "POST /api/coding/memory_search",
       "POST /api/coding/rescue_list",
       "POST /api/coding/rescue_show",
+      "POST /api/coding/review_comments",
       // What the caller itself has seen.
       "POST /api/coding/sessions/:sessionId/seen",
       "POST /api/coding/sessions/:sessionId/share",
