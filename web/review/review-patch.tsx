@@ -66,12 +66,12 @@ export function ReviewPatch({
     setSelection(null);
     focusLine(root.current, focused);
   };
-  const move = (step: number, extends_: boolean): void => {
+  const move = (step: number, extending: boolean): void => {
     let next = focused + step;
     while (lines[next]?.kind === "hunk") next += step;
     if (lines[next] === undefined) return;
     setFocused(next);
-    setSelection(extends_ ? { from: selection?.from ?? focused, to: next, writing: null } : null);
+    setSelection(extending ? { from: selection?.from ?? focused, to: next, writing: null } : null);
     focusLine(root.current, next);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
