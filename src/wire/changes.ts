@@ -24,7 +24,9 @@ export const sessionDiffQuerySchema = z.strictObject({
   patches: z
     .enum(["true", "false"])
     .default("true")
-    .describe("`false` lists up to 5,000 files without their patches, instead of 500 with."),
+    .describe(
+      "`false` lists up to 5,000 files without their patches, instead of 500 with. With more than 500 files, there are no line counts and no renames.",
+    ),
   path: textSchema(4096).optional().describe("Only this file, with a patch of up to 8 MB."),
   previousPath: textSchema(4096).optional().describe("With `path`, for a renamed file."),
 });

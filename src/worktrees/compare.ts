@@ -100,12 +100,12 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
       base: { ...at, indexFile: join(scratch.folder, "index.base") },
       other: { ...at, indexFile: join(scratch.folder, "index.other") },
     };
-    const read = withinBudget(sized, limits);
+    const read = isListOnly(sized, limits) ? [] : withinBudget(sized, limits);
     const patched = await patchesOf(own, places, read, limits).catch((error: unknown) => {
       if (git.isOver()) return null; // the list alone
       throw error;
     });
-    return assemble({ sized, read, patched, truncated: listed.truncated, ...limits });
+    return assemble({ sized, read, patched, truncated: listed.truncated, limits });
   } finally {
     await scratch.close();
   }
@@ -125,6 +125,13 @@ async function firstVisible(
   return { files: files.slice(0, maxFiles), truncated: files.length > maxFiles };
 }
 
+/** Above this, a list has no line counts and no renames: to find those, git reads each file. */
+const maxCountedFiles = 500;
+
+function isListOnly({ length }: readonly Sized[], { maxPatchBytes }: CompareLimits): boolean {
+  return maxPatchBytes === null && length > maxCountedFiles;
+}
+
 function withinBudget(sized: readonly Sized[], { maxInputBytes }: CompareLimits): readonly Compared[] {
   let left = maxInputBytes;
   return sized.flatMap(({ name, base, other, work, sizeBytes }) => {
@@ -140,18 +147,19 @@ function assemble({
   read,
   patched,
   truncated,
-  maxTextBytes,
-}: Pick<CompareLimits, "maxTextBytes"> & {
+  limits: { maxPatchBytes, maxTextBytes },
+}: {
   readonly sized: readonly Sized[];
   readonly read: readonly Compared[];
   readonly patched: readonly PatchedFile[] | null;
   readonly truncated: boolean;
+  readonly limits: CompareLimits;
 }): Comparison {
   const untracked = new Set(sized.filter((file) => file.untracked).map(({ name }) => name));
   const compared = new Set(patched === null ? [] : read.map(({ name }) => name));
   const unread = sized.filter(({ name }) => !compared.has(name)).map(unreadFile);
   let leftBytes = maxTextBytes;
-  let cut = truncated || unread.some(({ isText }) => isText);
+  let cut = truncated || (maxPatchBytes !== null && unread.some(({ isText }) => isText));
   const shown = (patched ?? []).map((file): { readonly name: TreeName; readonly file: ChangedFile } => {
     const sizeBytes = Buffer.byteLength(file.patch ?? "");
     const fits = sizeBytes <= leftBytes;
@@ -185,7 +193,11 @@ function unreadFile(sized: Sized): { readonly name: TreeName; readonly file: Cha
 
 function unreadVersion({ base, other, work }: Sized): string {
   const after =
-    other === "unknown" ? (work !== null && "sizeBytes" in work ? work.sizeBytes : "") : other?.oid.slice(0, 12);
+    other === "unknown"
+      ? work !== null && "sizeBytes" in work
+        ? `${work.sizeBytes}.${Math.floor(work.mtimeMs)}`
+        : ""
+      : other?.oid.slice(0, 12);
   return `${base?.oid.slice(0, 12) ?? ""}-${after ?? ""}`;
 }
 

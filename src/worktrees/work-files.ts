@@ -5,7 +5,7 @@ import { bytesOf, type TreeName } from "./tree-walk.ts";
 
 /** What is at a path of a work tree. `closed`: a file that we cannot read. `gone`: nothing that git would keep. */
 export type WorkFile =
-  | { readonly kind: "file" | "link"; readonly sizeBytes: number }
+  | { readonly kind: "file" | "link"; readonly sizeBytes: number; readonly mtimeMs: number }
   | { readonly kind: "closed" }
   | { readonly kind: "gone" };
 
@@ -31,9 +31,10 @@ export function createWorkFiles(root: string): (name: TreeName) => Promise<WorkF
     const folder = parentOf(name);
     if (folder !== "" && !(await isFolder(folder))) return { kind: "gone" };
     const stats = await statsOf(root, name);
-    if (stats?.isSymbolicLink() === true) return { kind: "link", sizeBytes: stats.size };
+    const facts = { sizeBytes: stats?.size ?? 0, mtimeMs: stats?.mtimeMs ?? 0 };
+    if (stats?.isSymbolicLink() === true) return { kind: "link", ...facts };
     if (stats?.isFile() !== true) return { kind: "gone" };
-    return (await isReadable(root, name)) ? { kind: "file", sizeBytes: stats.size } : { kind: "closed" };
+    return (await isReadable(root, name)) ? { kind: "file", ...facts } : { kind: "closed" };
   };
 }
 
