@@ -1,7 +1,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ReviewComment, ReviewComments, ReviewPrompt, SentReview, ViewedFiles } from "../../src/wire/reviews.ts";
+import {
+  type ReviewComment,
+  type ReviewComments,
+  type ReviewPrompt,
+  reviewCommentsSchema,
+  type SentReview,
+  type ViewedFiles,
+} from "../../src/wire/reviews.ts";
 import { createApiClient } from "../support/gateway.ts";
 import { runCommand } from "../support/run-cli.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -117,9 +124,10 @@ test("`postern coding review` adds, lists, resolves, reopens, previews, sends an
       ports: { socketPath: async () => join(here.world.home, "run", "gateway.sock") },
     });
   expect(await run("add", sessionId, "src/a.ts", "2-3", "Why two?")).toMatchObject({ code: 0, stderr: "" });
-  const [comment] = JSON.parse((await run("list", sessionId, "--json")).stdout).comments;
+  const listed = await run("list", sessionId, "--json");
+  const [comment] = reviewCommentsSchema.parse(JSON.parse(listed.stdout)).comments;
   expect(comment).toMatchObject({ line: 2, endLine: 3, body: "Why two?", author: { kind: "person" } });
-  const id = String(comment.commentId).slice(0, 8);
+  const id = comment?.commentId.slice(0, 8) ?? "none";
   expect((await run("list", sessionId)).stdout).toMatch(new RegExp(`${id}\\s+open\\s+src/a.ts:2-3\\s+Why two\\?`));
   expect((await run("edit", sessionId, id, "Why three?")).stdout).toContain(`Changed comment ${id} on src/a.ts:2-3`);
   expect((await run("resolve", sessionId, id)).stdout).toContain("Resolved");

@@ -230,10 +230,7 @@ const Line = memo(function Line(props: {
           : pieces.map(({ text: part, scope, changed }, at) => (
               <span
                 key={at}
-                className={classNames(
-                  codeColour(scope),
-                  changed && (kind === "added" ? "rounded-sm bg-diff-added/25" : "rounded-sm bg-danger/25"),
-                )}
+                className={classNames(codeColour(scope), changed && "underline decoration-2 underline-offset-3")}
               >
                 {part}
               </span>
