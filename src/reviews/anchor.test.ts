@@ -88,7 +88,7 @@ test("after any edits, a comment is on the same text or outdated", () => {
     }),
     { numRuns: 2_000 },
   );
-});
+}, 60_000);
 
 test("when its lines were replaced, a comment does not move to other lines that read the same", () => {
   fc.assert(
@@ -101,7 +101,7 @@ test("when its lines were replaced, a comment does not move to other lines that 
     }),
     { numRuns: 2_000 },
   );
-});
+}, 60_000);
 
 test("a comment follows its lines while the eight lines around them stay", () => {
   fc.assert(
@@ -126,7 +126,7 @@ test("a comment follows its lines while the eight lines around them stay", () =>
     }),
     { numRuns: 2_000 },
   );
-});
+}, 60_000);
 
 test.each([
   ["the same file", "a\nb\nc", "a\nb\nc", { line: 2, endLine: 2 }],
