@@ -60,7 +60,7 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
     .option("--until <time>", "with --remember: until 18:00 or 2026-12-31T18:00:00Z")
     .option(
       "--wait [seconds]",
-      "print what follows, after up to this long (default: until the turn ends)",
+      "wait up to this long (default: until the turn ends), then print the agent's answer",
       wholeNumber(0, maxFollowS),
     )
     .action(async (sessionId: string, permissionId: string | undefined, options: AnswerOptions) => {

@@ -8,7 +8,7 @@ import type { CliContext } from "./ports.ts";
 /** The description of an argument that names a session. */
 export const sessionIdHelp = "session ID, the start of it (4 characters or more), or `last`";
 
-/** The most recently updated session. Agents choose longer IDs. */
+/** Stands for the most recently updated session. The IDs of all agents are longer. */
 const lastWord = "last";
 const minPrefix = 4;
 /** How many sessions an error about an ambiguous prefix lists. */
@@ -30,7 +30,7 @@ export async function resolveSessionIds(command: Command, context: CliContext): 
   if (typeof option === "string") command.setOptionValue("session", await sessionIdOf(option, context));
 }
 
-/** The ID that this names. What names no session stays as it is: the gateway says so, and memory has other names too. */
+/** The ID that `given` stands for. If it names no session, it is passed on: the gateway reports that, and memory has other names too. */
 async function sessionIdOf(given: string, context: CliContext): Promise<string> {
   if (given === lastWord) return lastSession(context);
   if (given.length < minPrefix || isWhole(given)) return given;

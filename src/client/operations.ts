@@ -1324,7 +1324,7 @@ export type PushSubscription = {
   readonly name: string;
   /** Host of the browser's push service. */
   readonly service: string;
-  /** SHA-256 of the endpoint, hex: a browser recognizes its own subscription. */
+  /** SHA-256 of the endpoint, hex. A browser finds its own subscription by it. */
   readonly endpointHash: string;
   readonly createdAt: string;
   /** When the push service last accepted a notification. */
@@ -1362,7 +1362,7 @@ export type ReadInput = {
   readonly before?: number | undefined;
   /** Return only this many newest turns. */
   readonly last?: number | undefined;
-  /** Defaults to 100. The newest are kept. */
+  /** Defaults to 100. If there are more, the newest are returned. */
   readonly limit?: number | undefined;
   /** Maximum wait for something new. */
   readonly waitMs?: number | undefined;

@@ -71,7 +71,7 @@ export function expiryOf(until: string | undefined, now: number): number | null 
   if (until === undefined) return null;
   const at = Date.parse(until);
   if (at > now) return at;
-  throw new PosternError("invalid_request", `A rule has to end in the future, and ${until} is not.`);
+  throw new PosternError("invalid_request", `The end of a rule must be in the future, not ${until}.`);
 }
 
 /** Why a pattern has to be typed again; null for one that need not be. Denying too much is safe. */

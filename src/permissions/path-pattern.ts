@@ -33,8 +33,7 @@ export function pathPatternProblem(pattern: string): string | null {
   }
   if (parts.some((part) => part !== "**" && part.includes("**"))) return "`**` stands alone between slashes.";
   if (parts.filter((part) => part === "**").length > maxDeep) return `A file pattern has at most ${maxDeep} \`**\`.`;
-  if (isGuarded(parts))
-    return "No rule covers Git's own files, settings of agents and tools, or start files of shells.";
+  if (isGuarded(parts)) return "No rule covers Git's own files, settings of agents and tools, or shell startup files.";
   return null;
 }
 

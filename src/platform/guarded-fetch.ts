@@ -72,7 +72,7 @@ export function createGuardedFetch(deps: {
     // One private address is enough: a name with public and private addresses is an attack.
     const refused = addresses.find((at) => !isAllowed(at) && !isPublicAddress(at.address));
     if (refused !== undefined || addresses.length === 0) {
-      throw refusal("address_refused", `${host} is not, or not only, on the public internet. ${howToAllow}`);
+      throw refusal("address_refused", `${host} has an address outside the public internet, or none. ${howToAllow}`);
     }
     if (url.protocol === "http:" && !addresses.every(isAllowed)) {
       throw refusal("url_refused", `${host} must be reached by https. ${howToAllow}`);

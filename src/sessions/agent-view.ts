@@ -49,7 +49,7 @@ export interface AgentLook {
 /** What else is known. */
 export interface AgentContext {
   readonly activity: ActivityState;
-  /** How long no turn runs by other reports. */
+  /** How long the other reports have shown no running turn. */
   readonly restingMs: number;
   /** Whether a question waits in its hook, maybe without a dialog yet. */
   readonly held: boolean;
@@ -94,12 +94,12 @@ export function agentChanges(before: AgentView, { observed, covered }: AgentLook
   return { view: { ...view, last, agrees, reports: true }, changes };
 }
 
-/** An open question covers the composer. Once that was seen, a composer that is back shows that the question was answered. */
+/** An open question covers the composer. Once that was seen, a visible composer means that the question was answered. */
 function changesBySight(view: AgentView, covered: boolean | null, context: AgentContext): AgentStep {
   const { activity, now, turnOpen } = context;
   if (activity.permissions.length === 0) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   if (covered === null) return { view, changes: [] };
-  // Its dialog is yet to come; the one that covered the composer was of the question before.
+  // Its dialog is not shown yet: the one that covered the composer belonged to the previous question.
   if (context.held) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   const sight = view.sight?.covered === covered ? view.sight : { covered, at: now };
   const wasCovered = view.wasCovered || covered;
@@ -119,9 +119,9 @@ export interface StateObservation {
   readonly observedForMs: number;
   /** When something else reported last, a hook or an answer from here; epoch milliseconds. */
   readonly reportedAt: number;
-  /** Whether that is a while ago. */
+  /** Whether `reportedAt` is a while ago. */
   readonly silent: boolean;
-  /** How long no turn runs by other reports. */
+  /** How long the other reports have shown no running turn. */
   readonly restingMs: number;
 }
 

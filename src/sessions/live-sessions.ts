@@ -76,7 +76,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     return takeUp.runUntilDone();
   }
 
-  /** Records how a session's process ended, once, however many report it. */
+  /** Records how a session's process ended, only once even if several reports come. */
   async function settle(session: LiveSession, exit: TerminalExit): Promise<void> {
     const { terminalId } = session;
     if (session.exit === null) {

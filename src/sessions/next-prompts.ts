@@ -181,7 +181,7 @@ function typed(
   const returned = notTyped.has(result) ? promptId : null;
   const state = { ...before, sent, behindDraft: result === "draft", returned };
   if (result === "not_typed") {
-    // Nothing of it went out: it is the next one again.
+    // None of the prompt was typed: it is next in the queue again.
     const back = { ...state, sent: isSent ? null : sent, sending: { ...sending, typing: false } };
     const waiting = [sending.prompt, ...back.waiting];
     const progress = { state: "queued", turnsBefore: context.turnCount, turnOver: false } as const;

@@ -129,7 +129,7 @@ export async function refuseOutsideMentions(prompt: string, place: MentionPlace)
     if (read > maxRead || paths.size > maxPaths) {
       throw sessionError(
         "prompt_not_text",
-        "The prompt has an @ before too many words that could be files. Shorten it, or use a token with the scope coding:drive.",
+        "The prompt has too many @ mentions that could be files. Shorten it, or use a token with the scope coding:drive.",
       );
     }
   }

@@ -39,7 +39,7 @@ interface ShownText {
   readonly stood: boolean;
 }
 
-/** The screen of an agent that was just spawned, or found alive by a gateway that has just begun. */
+/** The screen of an agent that was just spawned, or found alive by a gateway that has just started. */
 export function newScreen(origin: "launched" | "found", now: number): ScreenView {
   // A person who is using the agent's own menus while a gateway starts needs no attention.
   return { sawComposer: origin === "found", asked: null, shown: null, emptyMs: 0, emptyAt: now };

@@ -20,13 +20,13 @@ import { sessionError } from "./errors.ts";
 import { type CatalogView, type CatalogViewDeps, notedFilter, viewCatalog } from "./list.ts";
 
 const defaultLimit = 10;
-/** The store is asked for each of them, and what is found is looked through for all. */
+/** The store is searched for each term, and every result is checked for all terms. */
 const maxTerms = 32;
 
 /** A session that was found, and how well it fits. */
 type Found = Omit<Hit, "transcriptId"> & { readonly updatedAt: number } & (
     | { readonly transcriptId: number; readonly recorded: null }
-    /** By its title on record: it has no transcript, or one without a title. */
+    /** Found by its recorded title: it has no transcript, or one without a title. */
     | { readonly transcriptId: number | null; readonly recorded: RecordedTitle }
   );
 
@@ -34,8 +34,8 @@ type Reader = CatalogView["reader"];
 
 /**
  * `coding_search_sessions`: the sessions in which every word of the query occurs, in the title or first message, or with `in: "all"` in
- * any turn. Those with all words in their title come first, then the best, and of equal ones the most recently updated. What the caller may not
- * see is taken out before anything is counted.
+ * any turn. Those with all words in their title come first, then the best matches, and among equals the most recently updated. What the caller
+ * cannot see is removed before anything is counted.
  * @see the seed, "coding_search_sessions"
  */
 export function createSearch(deps: CatalogViewDeps): (input: SearchInput, caller: Caller) => Promise<SearchOutput> {

@@ -13,7 +13,7 @@ export interface TranscriptFollowerDeps {
   readonly template: Pick<AgentTemplate, "transcriptFormat">;
   /** Called with what was read: null where there is no file yet. */
   readonly onRead: (summary: TranscriptSummary | null) => void;
-  /** Called after what was appended has been read. */
+  /** Called after appended lines were read. */
   readonly onChange: () => Promise<void>;
   readonly onError: (error: unknown) => void;
 }

@@ -252,7 +252,7 @@ export interface Tables {
     created_at: number;
     sent_at: number | null;
   };
-  /** Files for prompts. The files are in the state folder. */
+  /** Files attached to prompts. Their contents are in the state folder. */
   attachments: {
     attachment_id: string;
     account_id: string;
@@ -271,7 +271,7 @@ export interface Tables {
     prompt_id: string;
     attachment_id: string;
     position: number;
-    /** Whether the session had it through this prompt first: then it is free again if the prompt is refused. */
+    /** Whether this prompt is the first in its session to use the file. If it is refused, the file is free again. */
     newly_taken: number;
   };
   idempotency_keys: {

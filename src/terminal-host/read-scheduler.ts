@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 /** Decides how much one terminal may read at a time, so that a flood in one does not delay the others. */
 export type ReadScheduler = ReturnType<typeof createReadScheduler>;
 
-/** Alone, a terminal reads this much at a time: larger amounts measured no faster. */
+/** Alone, a terminal reads this much at a time: larger amounts were no faster (measured). */
 const ALONE_BYTES = 64 * 1024;
 /** Next to others: four kernel reads, about 0.2 ms; more delayed the others' echo. */
 const SHARED_BYTES = 16 * 1024;
@@ -11,7 +11,7 @@ const SHARED_BYTES = 16 * 1024;
 const SHARED_FOR_MS = 50;
 /** After a key or a query: longer than between two keys of a person, or two queries of a starting program. */
 const AWAITED_MS = 1_000;
-/** Meanwhile another program's flood is read at about 6 MB/s, which leaves a processor free for the next key. */
+/** The pause between reads of another program's flood during that time: about 6 MB/s, which leaves a processor free for the next key. */
 const REST_MS = 2;
 
 /** One for all terminals of a host. */

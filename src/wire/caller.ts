@@ -6,7 +6,7 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** Folders (real paths) that the caller's token is limited to; null means no limit. */
   readonly folders: readonly string[] | null;
-  /** The kind of its credential, and the token or app, for what belongs to that one. */
+  /** The kind of its credential, and its token or app, which can own what the caller creates. */
   readonly kind?: "socket" | "token" | "browser" | "app" | "jwt" | "open";
   readonly tokenId?: string | null;
   readonly app?: { readonly appId: string } | null;
@@ -18,7 +18,7 @@ export interface Caller {
 export interface AllowedDir {
   /** Real path. */
   readonly dir: string;
-  /** Whether the owner trusts its contents: registered with `coding`, or named in permissive mode. */
+  /** Whether the owner trusts its contents: it is registered with `coding`, or a request named it in permissive mode. */
   readonly trusted: boolean;
 }
 

@@ -199,7 +199,7 @@ export const readInputSchema = z
     after: z.int().min(-1).optional().describe("Only turns with a larger index."),
     before: z.int().min(0).optional().describe("Only turns with a smaller index, to page backward."),
     last: z.int().min(1).max(1000).optional().describe("Return only this many newest turns."),
-    limit: z.int().min(1).max(1000).optional().describe("Defaults to 100. The newest are kept."),
+    limit: z.int().min(1).max(1000).optional().describe("Defaults to 100. If there are more, the newest are returned."),
     waitMs: waitMsSchema.optional().describe("Maximum wait for something new."),
     activity: activitySchema
       .nullable()

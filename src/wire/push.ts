@@ -36,7 +36,7 @@ export const pushSubscriptionSchema = z
     subscriptionId: z.string(),
     name: z.string(),
     service: z.string().describe("Host of the browser's push service."),
-    endpointHash: z.string().describe("SHA-256 of the endpoint, hex: a browser recognizes its own subscription."),
+    endpointHash: z.string().describe("SHA-256 of the endpoint, hex. A browser finds its own subscription by it."),
     createdAt: z.string(),
     lastUsedAt: z.string().nullable().describe("When the push service last accepted a notification."),
     lastError: z.string().nullable().describe("Why the last notification was not accepted. Null if it was."),

@@ -50,7 +50,7 @@ export const viewersFrameSchema = z.object({
   sizer: z.boolean().describe("Whether this viewer determines the terminal's size."),
 });
 
-/** With the subprotocol, every 20 seconds: pages cannot see pings, and use this to detect half-open connections. */
+/** Sent every 20 seconds with the subprotocol, because pages cannot see pings and need it to detect half-open connections. */
 export const aliveFrameSchema = z.object({ kind: z.literal("alive") });
 
 /** Every text frame from the gateway with the subprotocol. */

@@ -11,7 +11,7 @@ const example = `{
   "title": "Session not found",
   "status": 404,
   "code": "session_not_found",
-  "detail": "There is no session 0b0c… that you may see. \`coding_list_sessions\` lists them."
+  "detail": "Session 0b0c… does not exist or is not in a folder that you can access."
 }`;
 
 const fields: readonly (readonly [name: string, words: string])[] = [

@@ -19,7 +19,7 @@ export function loginStepState(agent: AgentSetup): StepState {
   return isConfigured && binary !== null ? "open" : "later";
 }
 
-/** A key that the agent uses. Agents that ask about their key may have been refused it. */
+/** Whether the agent uses a key. If the agent asks, the user may have refused to let it use the key. */
 function hasKey({ keyVariable, login }: AgentSetup): boolean {
   return keyVariable !== null && login !== "logged_out";
 }

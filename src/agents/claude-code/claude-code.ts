@@ -35,7 +35,7 @@ const hookEvents = [
   "SessionEnd",
 ];
 const hookTimeoutSeconds = 10;
-// Shorter than any paste that was wrapped.
+// Shorter than any paste that Claude Code wrapped in <pasted_content>.
 const longestExactPaste = 200;
 
 /** Claude Code, as measured with 2.1.329. */

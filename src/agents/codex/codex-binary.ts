@@ -41,10 +41,10 @@ export async function nativeCodex(binary: string): Promise<{ readonly binary: st
 const helperNames = ["codex-linux-sandbox", "apply_patch", "applypatch"];
 
 /**
- * Links to Codex's program by its helpers' names, in a folder at the end of PATH. Each start of Codex makes such links in a folder below
- * CODEX_HOME and removes those of others that hold no lock. Of two simultaneous starts, one can lose its folder before locking it: it
- * prints a warning, and bubblewrap (before 0.9) looks for the helper on PATH. Codex also makes none if its home is below the temporary
- * folder.
+ * Puts links to Codex's program, named like its helpers, in a folder at the end of PATH. Each start of Codex creates such links in a
+ * folder below CODEX_HOME, and removes folders of other starts that hold no lock. Of two simultaneous starts, one can lose its folder
+ * before locking it: Codex then prints a warning, and bubblewrap (before 0.9) looks for the helper on PATH. Codex also creates no links
+ * if its home is below the temporary folder.
  * @param native the program itself
  * @param folder is created
  */
@@ -55,8 +55,8 @@ export async function helpersOnPath(native: string, folder: string, env: Environ
 }
 
 /**
- * For a Codex that only answers a question. With its home below its temporary folder it makes and removes no helpers, so it takes none from
- * a Codex that is starting.
+ * For a Codex that only answers a question. With its home below its temporary folder, it neither creates nor removes links, so it removes
+ * none of a Codex that is starting.
  */
 export const withoutHelpers: Environment = { TMPDIR: "/" };
 

@@ -30,7 +30,7 @@ export const customAgentSchema = z
   .strictObject({
     name: nameSchema.describe("Its name in requests."),
     aliases: z.array(nameSchema).max(10).default([]).describe("Other names."),
-    displayName: z.string().min(1).max(100).optional().describe("Its name for people; by default `name`."),
+    displayName: z.string().min(1).max(100).optional().describe("Display name. Default: `name`."),
     binary: z
       .string()
       .min(1)
@@ -49,7 +49,7 @@ export const customAgentSchema = z
       .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
     transcript: z
       .strictObject({
-        format: z.enum(["claude", "codex"]).describe("The agent whose format of JSON lines it uses."),
+        format: z.enum(["claude", "codex"]).describe("The agent whose JSON Lines format it uses."),
         path: patternSchema.describe(
           "Its path, with {sessionId}; a folder named * is any folder, `~/` is the home directory.",
         ),
@@ -86,7 +86,11 @@ export const customAgentSchema = z
       .optional()
       .describe("The agent accepts input once a line on its screen matches; by default, once there is any output."),
     interruptKeys: z.string().min(1).max(20).default("\x1b").describe("Keys that stop a turn; Escape by default."),
-    loginArgs: z.array(argumentSchema).max(50).default([]).describe("Arguments of its login; by default it has none."),
+    loginArgs: z
+      .array(argumentSchema)
+      .max(50)
+      .default([])
+      .describe("Arguments that start its login. Empty: it has no login."),
   })
   .refine((agent) => agent.idRegime === "assigned" || agent.discovery !== undefined, {
     message: 'is required with `idRegime: "discovered"`',
