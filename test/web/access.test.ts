@@ -64,7 +64,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   await open(page, "/settings", "Settings");
   await page.getByRole("button", { name: "Add passkey" }).click();
   const name = page.getByRole("dialog").getByLabel("Name");
-  expect(await name.inputValue()).toMatch(/^Chrome.* on Linux$/);
+  await expect.poll(() => name.inputValue()).toMatch(/^Chrome.* on Linux$/);
   await name.fill("The drawer’s key");
   await page.getByRole("button", { name: "Continue" }).click();
   const passkeys = page.getByRole("list", { name: "Passkeys" });
@@ -93,7 +93,7 @@ test("a passkey that was added in Settings signs in where the link's sign-in has
   numbers.hostname = "127.0.0.1";
   await page.goto(numbers.href);
   const there = page.getByRole("link", { name: "open this page on localhost" });
-  expect(await there.getAttribute("href")).toBe(new URL("/sign-in", used.gateway.app.baseUrl).href);
+  await expect.poll(() => there.getAttribute("href")).toBe(new URL("/sign-in", used.gateway.app.baseUrl).href);
   expect(await page.getByRole("button", { name: "Sign in with a passkey" }).count()).toBe(0);
 });
 
@@ -222,7 +222,7 @@ test("an app that was let in shows what it may, and its tokens end as it is disc
   const app = page.getByRole("list", { name: "Connected apps" }).getByRole("listitem").first();
   await app.getByRole("heading", { name: "Nightly bot" }).waitFor();
   await app.getByText(`A program on the browser’s machine (127.0.0.1:${port})`).waitFor();
-  expect(await app.getByRole("list", { name: "Scopes" }).innerText()).toBe("read sessions\nprompt agents");
+  await expect.poll(() => app.getByRole("list", { name: "Scopes" }).innerText()).toBe("read sessions\nprompt agents");
   visit.troubles(); // that nobody was signed in, the browser itself told as an error
   await lookAt(visit, "apps-connected-desktop");
   await page.getByRole("button", { name: "Disconnect Nightly bot" }).click();

@@ -40,7 +40,7 @@ test.for(["claude-code", "codex"])(
     await page.evaluate(paste("pasted.png", "image/png", picture(5)));
     await page.evaluate(paste("bad.png", "image/png", html));
     await files.getByRole("alert").waitFor({ timeout: patience.timeout });
-    expect(await send.isDisabled()).toBe(true);
+    await expect.poll(() => send.isDisabled()).toBe(true);
     expect(visit.troubles(), "the browser itself reports the 415 as an error").toEqual([
       expect.stringContaining("415"),
     ]);

@@ -34,7 +34,7 @@ test("an agent that shows a dialog of its own is listed under needs you, and ans
   const needsYou = page.getByRole("region", { name: "Needs you" });
   const lamps = needsYou.getByText("Needs attention").filter({ visible: true });
   await expect.poll(() => lamps.count(), patience).toBe(2);
-  expect(await needsYou.getByText("Trust this folder?").count()).toBe(1);
+  await expect.poll(() => needsYou.getByText("Trust this folder?").count()).toBe(1);
   await lookAt(visit, "attention-list");
 
   await openSession(page, asked.sessionId);

@@ -51,7 +51,7 @@ test("Claude Code: @ completes a file that the model receives, / completes comma
   await option(/\/greet <name> Greets somebody/).waitFor({ timeout: patience.timeout });
   await page.keyboard.press("Escape");
   await expect.poll(() => listBox.count()).toBe(0);
-  expect(await box.inputValue()).toBe("/gr");
+  await expect.poll(() => box.inputValue()).toBe("/gr");
   await box.fill("");
   await page.keyboard.type("/");
   await option(/\/compact/).waitFor({ timeout: patience.timeout });
@@ -65,18 +65,18 @@ test("Claude Code: @ completes a file that the model receives, / completes comma
   );
   await lookAt(visit, "completion-files-desktop");
   await page.keyboard.press("Tab");
-  expect(await box.inputValue()).toBe('say seen @"docs/bird notes.md" ');
+  await expect.poll(() => box.inputValue()).toBe('say seen @"docs/bird notes.md" ');
   await page.keyboard.press("Enter");
   await expect.poll(() => sentToModel("bird notes"), patience).toContain(contents);
   await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
 
   await page.keyboard.press("ArrowUp");
-  expect(await box.inputValue()).toBe('say seen @"docs/bird notes.md"');
+  await expect.poll(() => box.inputValue()).toBe('say seen @"docs/bird notes.md"');
   await page.keyboard.press("ArrowUp");
-  expect(await box.inputValue()).toBe("begin");
+  await expect.poll(() => box.inputValue()).toBe("begin");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowDown");
-  expect(await box.inputValue()).toBe("");
+  await expect.poll(() => box.inputValue()).toBe("");
   expect(visit.troubles()).toEqual([]);
 });
 
@@ -92,10 +92,10 @@ test("Codex on a phone: a touch on a file inserts its path, and $ completes a sk
   await page.getByRole("option", { name: /plain\.md/ }).waitFor({ timeout: patience.timeout });
   await lookAt(phone, "completion-files-phone");
   await page.getByRole("option", { name: /plain\.md/ }).tap();
-  expect(await box.inputValue()).toBe("say seen docs/plain.md ");
+  await expect.poll(() => box.inputValue()).toBe("say seen docs/plain.md ");
   await page.keyboard.type("with $tid");
   await page.getByRole("option", { name: /tidy-up/ }).tap({ timeout: patience.timeout });
-  expect(await box.inputValue()).toBe("say seen docs/plain.md with $tidy-up ");
+  await expect.poll(() => box.inputValue()).toBe("say seen docs/plain.md with $tidy-up ");
   await page.getByRole("button", { name: "Send", exact: true }).tap();
   await expect.poll(() => sentToModel("say seen docs/plain.md with $tidy-up"), patience).toContain(skillText);
   expect(phone.troubles()).toEqual([]);
@@ -114,7 +114,7 @@ test("a new session's first prompt completes files of the chosen folder for the 
   await page.getByRole("option", { name: /bird notes\.md/ }).waitFor({ timeout: patience.timeout });
   await lookAt(visit, "completion-new-session-desktop");
   await page.keyboard.press("Enter");
-  expect(await prompt.inputValue()).toBe('read @"docs/bird notes.md" ');
+  await expect.poll(() => prompt.inputValue()).toBe('read @"docs/bird notes.md" ');
   expect(visit.troubles()).toEqual([]);
 });
 
@@ -145,7 +145,7 @@ test("a draft follows the account to another device, and of two that differ one 
   await phone.box.fill("from the phone");
   const question = phone.page.getByRole("group", { name: "Draft on another device" });
   await question.getByText("from the desk").waitFor({ timeout: patience.timeout });
-  expect(await phone.box.inputValue()).toBe("from the phone");
+  await expect.poll(() => phone.box.inputValue()).toBe("from the phone");
   await lookAt(phone.visit, "drafts-differ-phone");
   await question.getByRole("button", { name: "Keep this one" }).tap();
   await expect.poll(kept, patience).toMatchObject({ text: "from the phone" });

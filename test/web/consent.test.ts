@@ -67,8 +67,8 @@ test("a browser that is not signed in is led to the sign-in and back; what was u
   await stranger.page.emulateMedia({ colorScheme: "light" });
   await stranger.shoot("consent");
   const box = (name: RegExp) => stranger.page.getByRole("checkbox", { name });
-  expect(await box(/coding:drive/).isChecked()).toBe(false);
-  expect(await box(/coding:write/).isChecked()).toBe(true);
+  await expect.poll(() => box(/coding:drive/).isChecked()).toBe(false);
+  await expect.poll(() => box(/coding:write/).isChecked()).toBe(true);
   await box(/coding:write/).uncheck();
   await allow(stranger.page);
   const answer = await arrived;

@@ -61,8 +61,8 @@ describe("a session that never ran in Postern", () => {
     const visit = await open({ device });
     const { page } = visit;
     await page.getByText("Look at the colours").last().waitFor();
-    expect(await page.getByRole("tab").allTextContents()).toEqual(["Conversation", "Changes"]);
-    expect(await page.getByRole("button", { name: /Resume/ }).count()).toBe(1);
+    await expect.poll(() => page.getByRole("tab").allTextContents()).toEqual(["Conversation", "Changes"]);
+    await expect.poll(() => page.getByRole("button", { name: /Resume/ }).count()).toBe(1);
     expect(await page.getByRole("button", { name: /Play recording/ }).count()).toBe(0);
     expect(await page.locator(".xterm").count()).toBe(0);
     await page.keyboard.press("e");
@@ -81,7 +81,7 @@ test("the output of a program has its colours, and nothing else of its escapes",
     .or(page.locator("pre", { hasText: "passed" }))
     .last();
   await output.waitFor();
-  expect(await output.textContent()).toBe("passed and failed");
+  await expect.poll(() => output.textContent()).toBe("passed and failed");
   const colourOf = (text: string) =>
     output.getByText(text, { exact: true }).evaluate((one) => getComputedStyle(one).color);
   expect(
@@ -100,7 +100,7 @@ test("a link to an image is a link, a search shows its pattern, and no label cov
   const link = page.getByRole("link", { name: "the plan" });
   await link.waitFor();
   expect(await page.getByText("!the plan").count()).toBe(0);
-  expect(await page.locator("p", { has: link }).textContent()).toBe("Here is the plan and a link.");
+  await expect.poll(() => page.locator("p", { has: link }).textContent()).toBe("Here is the plan and a link.");
   await page.getByRole("button", { name: /Grep retr\(y\|ies\) in …\/src\/deep\/down/ }).waitFor();
   const label = page.getByText("typescript", { exact: true });
   const box = await label.boundingBox();
@@ -114,7 +114,7 @@ test("a prompt shows its pictures, and nothing that is none", async () => {
   const { page } = visit;
   const picture = page.getByRole("img", { name: "Image in the prompt" });
   await picture.waitFor();
-  expect(await picture.count()).toBe(1);
+  await expect.poll(() => picture.count()).toBe(1);
   await expect.poll(() => picture.evaluate((one: HTMLImageElement) => one.naturalWidth), patience).toBe(1);
   await expectFlawless(visit, "a picture in a prompt");
 });
@@ -123,7 +123,7 @@ test("a turn says that it was interrupted, and one of another day when it was", 
   const { page } = await open();
   const answer = page.getByRole("article", { name: "Claude Code" });
   await answer.getByText("Interrupted").waitFor();
-  expect(await answer.getByRole("time").first().textContent()).toMatch(/Jan/);
+  await expect.poll(() => answer.getByRole("time").first().textContent()).toMatch(/Jan/);
 });
 
 test.for([

@@ -38,8 +38,8 @@ test("what was filled in for a new session is there after a reload, and the way 
   await expect
     .poll(() => form.getByLabel("First prompt").inputValue(), patience)
     .toBe("A long prompt\nthat took a while to write");
-  expect(await form.getByLabel("Folder").inputValue()).toBe(world.repository);
-  expect(await form.getByLabel("Model").inputValue()).toBe("some-model");
+  await expect.poll(() => form.getByLabel("Folder").inputValue()).toBe(world.repository);
+  await expect.poll(() => form.getByLabel("Model").inputValue()).toBe("some-model");
   await visit.shoot("new-session-draft-desktop-light");
   await expectFlawless(visit, "a new session's draft");
 
@@ -52,7 +52,7 @@ test("what was filled in for a new session is there after a reload, and the way 
   // The draft has become a session.
   await page.getByRole("link", { name: "New session" }).first().click();
   await form.waitFor();
-  expect(await form.getByLabel("First prompt").inputValue()).toBe("");
+  await expect.poll(() => form.getByLabel("First prompt").inputValue()).toBe("");
   await gateway.api.post("/api/coding/coding_close_all", {});
 });
 

@@ -49,7 +49,7 @@ test("a push arrives while the page is closed, its action allows a permission, a
     .poll(() => worker.shown(), patience)
     .toMatchObject([{ actions: [{ action: "allow" }, { action: "deny" }] }]);
   await worker.click("allow");
-  expect(await worker.shown()).toMatchObject([{ title: "Allowed" }]);
+  await expect.poll(() => worker.shown()).toMatchObject([{ title: "Allowed" }]);
   await expect.poll(() => existsSync(join(dir, "pushed.txt")), patience).toBe(true);
 });
 
@@ -101,7 +101,7 @@ test("a tap opens the request in the window that is open, and signing out ends t
     }, patience)
     .toMatchObject([{ title: "An agent asks for permission", body: "Open the session to see more.", actions: [] }]);
   await worker.click();
-  expect(await worker.opened()).toEqual(["focus"]);
+  await expect.poll(() => worker.opened()).toEqual(["focus"]);
   await one.page.waitForURL(new RegExp(`/sessions/${asked.sessionId}#permission-`), { timeout: patience.timeout });
   await expect
     .poll(() => one.page.evaluate("document.activeElement?.id"), patience)

@@ -59,7 +59,7 @@ test("what is done offline fails at once and says so, and nothing of it happens 
   await prompt.press("Enter");
   await page.getByText("You are offline. Nothing was sent, and nothing will be sent later.").waitFor();
   await page.getByRole("button", { name: "Send" }).and(page.locator(":enabled")).waitFor();
-  expect(await prompt.inputValue()).toBe("delete everything");
+  await expect.poll(() => prompt.inputValue()).toBe("delete everything");
   await page.getByText("The gateway cannot be reached.").waitFor();
   await visit.shoot("offline-act-desktop-light");
   expect(acts).toHaveLength(1);
@@ -87,7 +87,7 @@ test("a request that is under way when the link goes ends at once, and says that
   await asked;
   await visit.setOnline(false);
   await page.getByText("The gateway did not respond.").waitFor();
-  expect(await prompt.inputValue()).toBe("is anyone there");
+  await expect.poll(() => prompt.inputValue()).toBe("is anyone there");
   await api.post("/api/coding/coding_close_all", {});
 });
 
@@ -120,7 +120,7 @@ test("while the gateway is away it is said once, and not at all once it is back"
   // Also after the page has tried to read the session again.
   await page.waitForEvent("requestfailed", (request) => request.url().includes("coding_read_session"));
   await page.waitForEvent("requestfailed", (request) => request.url().includes("coding_read_session"));
-  expect(await news.allTextContents()).toHaveLength(1);
+  await expect.poll(() => news.allTextContents()).toHaveLength(1);
   await visit.shoot("gateway-away-desktop-light");
   const again = await serveWorld(world, token, { port });
   await expect.poll(() => news.count(), patience).toBe(0);

@@ -49,11 +49,11 @@ test.for([
     await choose(/^For this session/);
     await prefix.fill("touch something-else.txt");
     await page.getByText("This does not cover the request that waits.").waitFor({ timeout: patience.timeout });
-    expect(await saved.isDisabled()).toBe(true);
+    await expect.poll(() => saved.isDisabled()).toBe(true);
     await prefix.fill("*");
     await page.getByRole("textbox", { name: /Type it again/ }).waitFor({ timeout: patience.timeout });
     await expectFlawless(visit, "a broad rule", "all");
-    expect(await saved.isDisabled()).toBe(true);
+    await expect.poll(() => saved.isDisabled()).toBe(true);
     await prefix.fill(`touch ${made}`);
     await saved.and(page.locator(":enabled")).click({ timeout: patience.timeout });
     await expect.poll(() => exists(made), patience).toBe(true);

@@ -33,7 +33,7 @@ test("queued prompts are edited, moved, cancelled, queued again and sent now abo
   await queue.getByRole("textbox", { name: "Queued prompt" }).fill("/clear");
   await queue.getByRole("textbox", { name: "Queued prompt" }).press("Enter");
   await queue.getByRole("alert").waitFor({ timeout: patience.timeout });
-  expect(await queue.getByRole("textbox", { name: "Queued prompt" }).inputValue()).toBe("/clear");
+  await expect.poll(() => queue.getByRole("textbox", { name: "Queued prompt" }).inputValue()).toBe("/clear");
   expect(visit.troubles()).toEqual([expect.stringContaining("400")]);
   await queue.getByRole("textbox", { name: "Queued prompt" }).fill("second");
   await queue.getByRole("button", { name: "Save" }).click();

@@ -60,7 +60,7 @@ test("no line is lost and none comes twice: not by a reload in mid-output, and n
   await expectOnTerminal(one.page, "Line 30 of 200");
   await one.page.reload();
   await expectOnTerminal(one.page, "Line 200 of 200");
-  expect(await linesIn(one.page, 200)).toEqual(all(200));
+  await expect.poll(() => linesIn(one.page, 200)).toEqual(all(200));
   await expectSameScreens(one.page, other.page);
 
   await one.page.locator(".xterm-helper-textarea").focus();
@@ -75,7 +75,7 @@ test("no line is lost and none comes twice: not by a reload in mid-output, and n
   await expectOnTerminal(one.page, "Line 500 of 500");
   for (const { page } of [one, other]) {
     await expect.poll(() => linesIn(page, 500), patience).toEqual(all(500));
-    expect(await linesIn(page, 200)).toEqual(all(200));
+    await expect.poll(() => linesIn(page, 200)).toEqual(all(200));
   }
   await expectSameScreens(one.page, other.page);
   expect(await note.count()).toBe(0);

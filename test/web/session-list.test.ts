@@ -66,7 +66,7 @@ test("a long list holds the rows around what is in sight, and the way back leads
   await row(1).waitFor();
   for (let presses = 0; presses < 62; presses++) await page.keyboard.press("j");
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press("k");
-  expect(await focused()).toContain("Session number 40");
+  await expect.poll(() => focused()).toContain("Session number 40");
   late.resolve(undefined);
   await expect.poll(focused, patience).toContain("Session number 60");
   for (let presses = 0; presses < 70; presses++) await page.keyboard.press("j");

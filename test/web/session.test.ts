@@ -53,7 +53,7 @@ test("a session is started in the page: the agent paints, is prompted, typed to 
   await box.press("Enter");
   await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
   await expectTurn(page, "sent from the box");
-  expect(await box.inputValue()).toBe("");
+  await expect.poll(() => box.inputValue()).toBe("");
   expect(visit.troubles()).toEqual([]);
   await gateway.api.post("/api/coding/coding_close_all", {});
 });

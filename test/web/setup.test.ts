@@ -89,8 +89,8 @@ test("the first visit leads to an agent that is installed, logged in and made th
   await expectOnTerminal(page, "Code from the browser:");
   const link = page.getByRole("link", { name: "Open login.example" });
   await link.waitFor();
-  expect(await link.getAttribute("href")).toBe(loginAddress);
-  expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
+  await expect.poll(() => link.getAttribute("href")).toBe(loginAddress);
+  await expect.poll(() => link.getAttribute("rel")).toBe("noopener noreferrer");
   await lookAt(visit, "setup-login-desktop");
   await typeIntoTerminal(page, "wrong");
   await page.getByText("The login failed (exit code 1).").waitFor({ timeout: patience.timeout });
@@ -98,7 +98,7 @@ test("the first visit leads to an agent that is installed, logged in and made th
   await expectOnTerminal(page, /browser:\s*$/);
   await page.reload(); // in the middle, again
   await expectOnTerminal(page, /browser:\s*$/);
-  expect(await link.getAttribute("href")).toBe(loginAddress);
+  await expect.poll(() => link.getAttribute("href")).toBe(loginAddress);
   await typeIntoTerminal(page, "1234");
   await page.getByText("Logged in.").waitFor({ timeout: patience.timeout });
   await press(page, "button", "Make default");

@@ -44,7 +44,7 @@ test("the line between terminal and conversation is moved from both of its sides
   await expect.poll(share, patience).toBe(before + 2);
   await page.reload();
   await expectOnTerminal(page, "ready");
-  expect(await share()).toBe(before + 2);
+  await expect.poll(() => share()).toBe(before + 2);
   await visit.shoot("split-moved-desktop-light");
   await expectFlawless(visit, "a moved line");
   await gateway.api.post("/api/coding/coding_close_all", {});

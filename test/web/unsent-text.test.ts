@@ -28,7 +28,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
     await question
       .getByText("The terminal has unsent text: “half typed”. Clear it, or send both?")
       .waitFor({ timeout: patience.timeout });
-    expect(await box.inputValue()).toBe(prompt);
+    await expect.poll(() => box.inputValue()).toBe(prompt);
     expect(received()).not.toContain(prompt);
     expect(visit.troubles(), "the browser itself reports the 409 as an error").toEqual([
       expect.stringContaining("409"),
@@ -39,7 +39,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
   await lookAt(visit, "session-unsent-text-desktop");
   await page.keyboard.press("Escape");
   await expect.poll(() => question.count()).toBe(0);
-  expect(await box.inputValue()).toBe("Prompt from the box");
+  await expect.poll(() => box.inputValue()).toBe("Prompt from the box");
 
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
   await openSession(phone.page, sessionId);
@@ -60,7 +60,7 @@ test("a prompt for a composer with unsent text asks whether to clear it or to se
   await page.keyboard.press("Enter");
   await expect.poll(received, patience).toBe("Prompt from the box");
   await page.getByText("Delivered.").waitFor({ timeout: patience.timeout });
-  expect(await box.inputValue()).toBe("");
+  await expect.poll(() => box.inputValue()).toBe("");
 
   await askBehind("Another from the box");
   await question.getByRole("button", { name: "Send both" }).click();

@@ -82,16 +82,16 @@ test("terminals side by side are chosen, typed into and left with keys; one that
   await watch(page, ids);
   for (const number of [1, 2, 3, 4]) await expectIn(page, number, "ready");
   await page.keyboard.press("Alt+2");
-  expect(await focusedIn(page)).toEqual(["2", false]);
+  await expect.poll(() => focusedIn(page)).toEqual(["2", false]);
   await page.keyboard.type("not sent");
   await page.keyboard.press("Enter");
-  expect(await focusedIn(page)).toEqual(["2", true]);
+  await expect.poll(() => focusedIn(page)).toEqual(["2", true]);
   await page.keyboard.type("hello\n");
   await expectIn(page, 2, "got hello");
   await page.keyboard.press("Control+4");
-  expect(await focusedIn(page)).toEqual(["4", false]);
+  await expect.poll(() => focusedIn(page)).toEqual(["4", false]);
   await page.keyboard.press("ArrowUp");
-  expect(await focusedIn(page)).toEqual(["2", false]);
+  await expect.poll(() => focusedIn(page)).toEqual(["2", false]);
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("Enter");
   await page.keyboard.type("first\n");
@@ -104,11 +104,11 @@ test("terminals side by side are chosen, typed into and left with keys; one that
   await cell(page, 2).getByText("This session has ended.").waitFor({ timeout: patience.timeout });
   await page.keyboard.type("second\n");
   await expectIn(page, 1, "got second");
-  expect(await placesOf(page)).toEqual(before);
-  expect(await textOf(page, 2)).toContain("got hello");
+  await expect.poll(() => placesOf(page)).toEqual(before);
+  await expect.poll(() => textOf(page, 2)).toContain("got hello");
   await lookAt(visit, "watch-desktop");
   await page.keyboard.press("Escape");
-  expect(await focusedIn(page)).toEqual(["1", false]);
+  await expect.poll(() => focusedIn(page)).toEqual(["1", false]);
 
   const [another = ""] = await openReaders(1);
   await cell(page, 2).getByRole("button", { name: "Replace" }).click();
@@ -155,7 +155,7 @@ test("a permission is allowed in its cell and moves nothing, also while the user
   await request.waitFor({ timeout: patience.timeout });
   await page.keyboard.type("still typing\n");
   await expectIn(page, 1, "got still typing");
-  expect(await placesOf(page)).toEqual(before);
+  await expect.poll(() => placesOf(page)).toEqual(before);
   await lookAt(visit, "watch-permission-desktop");
   await request.getByRole("button", { name: "Allow" }).click();
   await expect.poll(() => existsSync(join(world.repository, "watched.txt")), patience).toBe(true);
@@ -185,7 +185,7 @@ test("without the scope coding:drive the cells can only be read", async () => {
   await cell(page, 1).getByText("View only").waitFor();
   await page.keyboard.press("Alt+1");
   await page.keyboard.press("Enter");
-  expect(await focusedIn(page)).toEqual(["1", false]);
+  await expect.poll(() => focusedIn(page)).toEqual(["1", false]);
   await cell(page, 1).locator(".xterm-helper-textarea").focus();
   await page.keyboard.type("secretly\n");
   await cell(page, 1)
