@@ -19,7 +19,7 @@ export interface Rule {
  * The seed's folder scope rule, on real paths. With no folder registered, any directory is allowed; else the innermost folder that
  * contains it decides. A limited caller is also confined to its own folders.
  *
- * @see the seed, "Folder scope rule"
+ * @see the specification, "Folder scope rule"
  */
 export function isAllowed(folders: readonly RegisteredFolder[], dir: string, rule: Rule): boolean {
   if (rule.within !== null && !rule.within.some((folder) => holds(folder, dir))) return false;

@@ -29,7 +29,7 @@ const linkNames = Object.keys(links).map((path) => path.split("/").at(-1) ?? "")
 
 type Outcome = { readonly dir: string } | { readonly code: string };
 
-/** The rule as specified by the seed, over the tree above as data: slow, recursive, and independent of the implementation. */
+/** The rule as specified in the specification, over the tree above as data: slow, recursive, and independent of the implementation. */
 function modelOf(root: string) {
   const directories = new Set(["", ...dirs]);
   // `lost`: in a cycle of links. The path ends there.

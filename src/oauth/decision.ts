@@ -11,7 +11,7 @@ import { newGrant } from "./record-store.ts";
 import { currentWork, type ReplayedDecision } from "./request-work.ts";
 import { type AppScope, type GatewayPlace, heldOf, nameResources, readScopes, resourceOfName } from "./resources.ts";
 
-/** The fields of the seed's decision form that are passed to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
+/** The fields of the specification's decision form that are passed to the library; `resource` and `response_type` are ours (RFC 8707, RFC 6749). */
 const replayed = ["client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method"] as const;
 const once = [...replayed, "action", "scope", "response_type"] as const;
 

@@ -15,7 +15,7 @@ export interface AnswerDeps {
 }
 
 /**
- * `coding_answer_permission`: answers what an agent asks, through the agent's hook that waits for the decision. Not in the seed.
+ * `coding_answer_permission`: answers what an agent asks, through the agent's hook that waits for the decision. Not in the specification.
  *
  * The decision travels over the hook's own connection and no other way; where none waits any longer the agent's dialog has to be
  * answered in its terminal.

@@ -61,7 +61,7 @@ const maxQueued = 20;
 
 /**
  * `coding_ask`: sends a prompt, into a new session or an existing one.
- * @see the seed, "coding_ask"
+ * @see the specification, "coding_ask"
  */
 export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
   const requests = createKeyedLock();

@@ -25,7 +25,7 @@ export interface CloseDeps {
 /**
  * `coding_close_session`: ends the process group, gives up queued prompts, and removes the session's worktree after saving its
  * uncommitted work. Closing a closed session changes nothing, except that a remaining worktree is removed.
- * @see the seed, "coding_close_session"
+ * @see the specification, "coding_close_session"
  */
 export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller) => Promise<CloseOutput> {
   return async (input, caller) => {
@@ -82,7 +82,7 @@ async function noteClosed({ store, events, clock }: CloseDeps, sessionId: string
 
 /**
  * `coding_close_all`: closes every live session that the caller may see.
- * @see the seed, "coding_close_all"
+ * @see the specification, "coding_close_all"
  */
 export function createCloseAll(
   deps: CloseDeps,

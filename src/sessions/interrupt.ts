@@ -39,7 +39,7 @@ const markedMs = 400;
 
 /**
  * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
- * queued prompts are sent next. Not in the seed.
+ * queued prompts are sent next. Not in the specification.
  */
 export function createInterrupt(deps: {
   readonly locator: SessionLocator;

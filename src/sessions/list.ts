@@ -14,7 +14,7 @@ const defaultLimit = 20;
 /**
  * `coding_list_sessions`: every session that any agent wrote on this machine, and those of this gateway that wrote nothing, the most
  * recently updated first.
- * @see the seed, "coding_list_sessions"
+ * @see the specification, "coding_list_sessions"
  */
 export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Caller) => Promise<ListOutput> {
   return async (input, caller) => {

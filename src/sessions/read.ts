@@ -19,7 +19,7 @@ const defaultLimit = 100;
 
 /**
  * `coding_read_session`: the status and the conversation's turns, the newest `limit` of those between `after` and `before`, in order.
- * @see the seed, "coding_read_session"
+ * @see the specification, "coding_read_session"
  */
 export function createRead(
   deps: ReadDeps,

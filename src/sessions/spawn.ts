@@ -11,7 +11,7 @@ import { untilNamed } from "./wait.ts";
 
 /**
  * `POST /api/coding/spawn`: allocates or resumes a terminal without sending a prompt.
- * @see the seed, "Webapp terminal routes"
+ * @see the specification, "Webapp terminal routes"
  */
 export function createSpawn(
   deps: AskDeps,

@@ -14,7 +14,7 @@ export interface StatusFacts {
 
 /**
  * The seed's four states: `initializing` is an agent still booting, `failed` one that ended without writing.
- * @see the seed, "States and transitions"
+ * @see the specification, "States and transitions"
  */
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
   if (alive) return ready || hasTranscript ? "running" : "initializing";

@@ -23,7 +23,7 @@ export interface AllowedDir {
 }
 
 /**
- * Resolves a directory by the seed's folder scope rule.
+ * Resolves a directory by the specification's folder scope rule.
  * @throws PosternError `dir_not_allowed` | `dir_not_found` | `invalid_request`
  */
 export type ResolveAllowedDir = (

@@ -39,7 +39,7 @@ let issuer: TokenIssuer;
 let world: World;
 let gateway: TestGateway;
 let api: ApiClient;
-/** The three kinds of bearer that the seed names. */
+/** The three kinds of bearer that the specification names. */
 const bearers = new Map<string, string>();
 
 beforeAll(async () => {
