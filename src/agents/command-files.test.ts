@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
-import { frontMatter } from "./command-files.ts";
+import { frontMatter, type ReadsFolder } from "./command-files.ts";
 import { createTemplates } from "./templates.ts";
 
 /** A home and a repository with these files. */
@@ -15,9 +15,10 @@ async function setUp(files: Readonly<Record<string, string>>) {
   }
   await mkdir(join(root, "repo", "sub"), { recursive: true });
   execFileSync("git", ["init", "-q", join(root, "repo")]);
-  async function custom(agent: string, dir = "repo/sub"): Promise<readonly string[]> {
+  async function custom(agent: string, dir = "repo/sub", reads?: ReadsFolder): Promise<readonly string[]> {
     const template = createTemplates([]).find(({ name }) => name === agent);
-    const commands = await template?.commands?.custom({ dir: join(root, dir), env: { HOME: join(root, "home") } });
+    const env = { HOME: join(root, "home") };
+    const commands = await template?.commands?.custom({ dir: join(root, dir), env, ...(reads && { reads }) });
     return (commands ?? []).map(({ name, description, source, argumentHint }) =>
       [name, argumentHint, `${source}:`, description].filter((part) => part !== "").join(" "),
     );
@@ -41,6 +42,11 @@ test("lists Claude Code's commands and skills of the user and of each folder up 
     "/mine user: Say hello",
     "/deep project: Deep",
     "/team:review [branch] project: Review: all",
+  ]);
+  expect(await custom("claude-code", "repo/sub", () => Promise.resolve(false))).toEqual([
+    "/tidy user: Tidies the code",
+    "/mine user: Say hello",
+    "/deep project: Deep",
   ]);
 });
 

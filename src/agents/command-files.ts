@@ -18,6 +18,8 @@ export interface AgentCommand {
   readonly sendable: boolean;
 }
 
+export type ReadsFolder = (folder: string) => Promise<boolean>;
+
 /** What an agent's composer offers. */
 export interface AgentCommands {
   /** The agent's own commands that are useful in a session, as of the newest tested version. */
@@ -26,6 +28,8 @@ export interface AgentCommands {
   custom(place: {
     readonly dir: string;
     readonly env: Readonly<Record<string, string>>;
+    /** Whether the caller can read this folder, above `dir`; all of them by default. */
+    readonly reads?: ReadsFolder;
   }): Promise<readonly AgentCommand[]>;
 }
 
@@ -57,12 +61,16 @@ const maxLevels = 32;
 
 const unreadable = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR", "EPERM", "ENAMETOOLONG"] as const;
 
-/** `dir` and the folders above it, up to the root of its repository; `dir` alone outside of one. */
-export async function projectFolders(dir: string): Promise<readonly string[]> {
+/** `dir` and the folders above it that the caller can read, up to the root of its repository; `dir` alone outside of one. */
+export async function projectFolders(
+  dir: string,
+  reads: ReadsFolder = () => Promise.resolve(true),
+): Promise<readonly string[]> {
   const root = await findRepositoryRoot(dir);
   if (root === null) return [dir];
   const folders: string[] = [];
   for (let folder = dir; folders.length < maxLevels; folder = dirname(folder)) {
+    if (folder !== dir && !(await reads(folder))) break;
     folders.push(folder);
     if (folder === root || folder === dirname(folder)) break;
   }

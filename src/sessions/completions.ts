@@ -1,5 +1,6 @@
 import type { AgentCommand, AgentTemplate, Environment } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { hasCode } from "../core/errors.ts";
 import { createGate } from "../core/gate.ts";
 import { createSingleFlight } from "../core/single-flight.ts";
 import type { Caller } from "../wire/caller.ts";
@@ -46,14 +47,29 @@ export function createCompletions(
     return { template, dir: allowed.dir };
   }
 
-  async function commandsOf(template: AgentTemplate, dir: string): Promise<readonly AgentCommand[]> {
+  /** Whether a limited caller can read a folder above its own: commands are defined there too. */
+  async function reads(folder: string, caller: Caller): Promise<boolean> {
+    try {
+      await deps.resolveAllowedDir(folder, { scope: "coding", caller });
+      return true;
+    } catch (error) {
+      if (hasCode(error, "dir_not_allowed") || hasCode(error, "dir_not_found")) return false;
+      throw error;
+    }
+  }
+
+  async function commandsOf(template: AgentTemplate, dir: string, caller: Caller): Promise<readonly AgentCommand[]> {
     const { commands } = template;
     if (commands === undefined) return [];
-    const key = `${template.name} ${dir}`;
+    const key = JSON.stringify([template.name, dir, caller.folders]);
     const known = lists.get(key);
     if (known !== undefined && deps.clock.now() - known.readAt < commandsMs) return known.commands;
     return reading(key, async () => {
-      const custom = await commands.custom({ dir, env: deps.environmentOf(template) });
+      const custom = await commands.custom({
+        dir,
+        env: deps.environmentOf(template),
+        ...(caller.folders === null ? {} : { reads: (folder) => reads(folder, caller) }),
+      });
       const names = new Set(custom.map(({ name }) => name));
       const all = [...custom, ...commands.listed.filter(({ name }) => !names.has(name))];
       lists.delete(key);
@@ -68,7 +84,7 @@ export function createCompletions(
     const { template, dir } = await placeOf(query, caller);
     const { q, limit } = query;
     if (query.kind === "command") {
-      const found = matching(await commandsOf(template, dir), q);
+      const found = matching(await commandsOf(template, dir, caller), q);
       return { items: found.slice(0, limit).map(commandItem), truncated: found.length > limit };
     }
     const { paths, truncated } = await gate.run(() => deps.files.find({ dir, query: q, limit }));

@@ -45,9 +45,9 @@ const listed: readonly AgentCommand[] = [
 /** A skill's name is its folder's; `commands/a/b.md` is `/a:b` (measured with 2.1.329). */
 export const claudeCommands: AgentCommands = {
   listed,
-  async custom({ dir, env }) {
+  async custom({ dir, env, reads }) {
     const user = { folder: configDir(env), source: "user" as const };
-    const project = (await projectFolders(dir)).map((path) => ({
+    const project = (await projectFolders(dir, reads)).map((path) => ({
       folder: join(path, ".claude"),
       source: "project" as const,
     }));

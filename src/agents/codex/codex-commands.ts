@@ -39,9 +39,9 @@ const listed: readonly AgentCommand[] = [
 /** Skills, which a prompt mentions anywhere with `$name`; 0.169.0 has no custom `/` commands. A skill's name is in its front matter (measured). */
 export const codexCommands: AgentCommands = {
   listed,
-  async custom({ dir, env }) {
+  async custom({ dir, env, reads }) {
     const user = [join(codexHome(env), "skills"), join(env["HOME"] || homedir(), ".agents", "skills")];
-    const project = (await projectFolders(dir)).flatMap((path) => [
+    const project = (await projectFolders(dir, reads)).flatMap((path) => [
       join(path, ".agents", "skills"),
       join(path, ".codex", "skills"),
     ]);

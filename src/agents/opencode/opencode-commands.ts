@@ -31,8 +31,8 @@ const listed: readonly AgentCommand[] = [
 /** `command/a/b.md` is `/a/b`, also in a folder `commands`. */
 export const openCodeCommands: AgentCommands = {
   listed,
-  async custom({ dir, env }) {
-    const project = (await projectFolders(dir)).map((path) => ({
+  async custom({ dir, env, reads }) {
+    const project = (await projectFolders(dir, reads)).map((path) => ({
       folder: join(path, ".opencode"),
       source: "project" as const,
     }));
