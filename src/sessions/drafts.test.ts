@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { describeOnBothStores, type OpenTestStore } from "../../test/support/database.ts";
+import { errorCode } from "../../test/support/error-code.ts";
 import { base } from "../../test/support/session-list.ts";
 import { sessionRecord } from "../../test/support/session-record.ts";
 import { systemClock } from "../core/clock.ts";
@@ -43,6 +44,10 @@ describeOnBothStores("drafts", (openStore) => {
     expect(await drafts.read("s1", owner)).toMatchObject({ text: "half a thought", version: again.version });
     expect(await drafts.read("s1", anna)).toMatchObject({ text: "" });
     expect(await drafts.save(null, { text: "new", version: 0 }, owner)).toMatchObject({ saved: true });
+    const limited = { ...owner, folders: ["/code"] };
+    expect(await errorCode(drafts.read(null, limited))).toBe("invalid_request");
+    expect(await errorCode(drafts.save(null, { text: "mine", version: 0 }, limited))).toBe("invalid_request");
+    expect(await errorCode(drafts.clear(null, limited))).toBe("invalid_request");
     expect(await drafts.clear("s1", owner)).toMatchObject({ text: "", version: 0 });
     expect(await drafts.read("s1", owner)).toMatchObject({ text: "" });
     expect(await drafts.read(null, owner)).toMatchObject({ text: "new" });

@@ -3,6 +3,7 @@ import { type Clock, isoTime } from "../core/clock.ts";
 import type { Tables } from "../storage/schema.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { Draft, SaveDraftInput, SavedDraft } from "../wire/drafts.ts";
+import { sessionError } from "./errors.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** Unsent prompts, for each account and session. Null is a new session. */
@@ -31,6 +32,9 @@ export function createDrafts(deps: {
 
   async function keyOf(sessionId: string | null, caller: Caller) {
     const { accountId: account_id } = caller;
+    if (sessionId === null && caller.folders !== null) {
+      throw sessionError("invalid_request", "A token that is limited to folders has drafts of sessions only.");
+    }
     if (sessionId === null) return { account_id, agent: "", session_id: "" };
     const { record } = await locator.locate(sessionId, caller);
     return { account_id, agent: record.agent, session_id: record.sessionId };
