@@ -190,6 +190,11 @@ export function createPermissionRules(deps: {
     async remember(unmarked, { effect, remember }, caller) {
       const request = await marked(unmarked);
       const now = clock.now();
+      // The agent can be in a folder above the one that the caller's token is limited to.
+      if (!mayUse(caller, request.counted)) {
+        const where = `Your token is limited to other folders than ${request.counted}, where the agent is.`;
+        throw new PosternError("invalid_request", `${where} Answer without \`remember\`.`);
+      }
       const { rules, refusal } = rulesToRemember(request, { effect, remember, now });
       if (refusal !== null) throw new PosternError("invalid_request", refusal);
       for (const rule of rules) checkRule(rule, remember.confirm ?? []);

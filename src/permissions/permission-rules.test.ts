@@ -91,6 +91,11 @@ describeOnBothStores("stored rules", (openStore) => {
     expect(await idsFor(callerOf("owner"))).toEqual([mine.ruleId, below.ruleId].toSorted());
     expect(await errorCode(rules.remove(mine.ruleId, callerOf("anna")))).toBe("rule_not_found");
     const limited = callerOf("owner", { folders: [`${dir}/web`] });
+    const remembered = { effect: "allow", remember: { for: "folder" } } as const;
+    expect(await errorCode(rules.remember(asks("npm test"), remembered, limited))).toBe("invalid_request");
+    const undo = await rules.remember(asks("npm test", `${dir}/web`), remembered, limited);
+    expect(await idsFor(limited)).toHaveLength(2);
+    await undo();
     expect(await idsFor(limited)).toEqual([below.ruleId]);
     expect(await errorCode(rules.remove(mine.ruleId, limited))).toBe("rule_not_found");
     expect(await verdict(asks("npm test"))).toBe("allow");
