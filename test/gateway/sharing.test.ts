@@ -115,11 +115,13 @@ test("a link shows one conversation to anyone until it is revoked, and the audit
   ]);
   expect(JSON.stringify((await api.get(`${path}/shares`)).body)).not.toContain(pathname.slice(7));
 
-  const revoke = () =>
-    fetch(`${used.gateway.url}${path}/shares/${share.shareId}`, {
+  const revoke = (session = sessionId) =>
+    fetch(`${used.gateway.url}/api/coding/sessions/${session}/shares/${share.shareId}`, {
       method: "DELETE",
       headers: { authorization: `Bearer ${token}` },
     });
+  expect((await revoke(await plant())).status, "a link of another session").toBe(404);
+  expect((await open()).status).toBe(200);
   expect((await revoke()).status).toBe(204);
   expect((await revoke()).status).toBe(404);
   expect(await open()).toMatchObject({ status: 404, text: expect.stringContaining("Link not available") });
