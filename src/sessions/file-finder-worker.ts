@@ -1,13 +1,14 @@
 // Lists and searches the files of directories for completion, away from the gateway's own thread.
 import { realpath } from "node:fs/promises";
+import { setImmediate as nextTask } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { z } from "zod";
 import { messageOf } from "../core/errors.ts";
 import { createSingleFlight } from "../core/single-flight.ts";
 import { createGit } from "../platform/git-command.ts";
 import type { FileAnswer, FileSearch } from "./file-finder.ts";
-import { createInside, listFiles, maxPaths } from "./file-list.ts";
-import { createPathIndex, type PathIndex } from "./path-index.ts";
+import { createInside, type FileList, listFiles, maxPaths } from "./file-list.ts";
+import { buildPathIndex, type PathIndex } from "./path-index.ts";
 
 const { pathVariable, home, marker } = z
   .object({
@@ -21,9 +22,9 @@ const git = createGit({ pathVariable, marker });
 const hidden = await realpath(home);
 
 interface Indexed {
+  readonly list: FileList;
   readonly index: PathIndex;
   readonly inside: (path: string) => Promise<string | null>;
-  readonly truncated: boolean;
   readonly builtAt: number;
   readonly buildMs: number;
 }
@@ -44,13 +45,25 @@ const building = createSingleFlight<Indexed>();
 function build(dir: string): Promise<Indexed> {
   return building(dir, async () => {
     const startedAt = performance.now();
-    const { paths, recent, truncated } = await listFiles({ dir, git, hidden });
-    const index = createPathIndex(paths, recent);
+    const before = known.get(dir) ?? null;
+    const list = await listFiles({ dir, git, hidden, known: before?.list ?? null, pause });
+    const index = before?.list === list ? before.index : await buildPathIndex(list.paths, list.recent, pause);
     const builtAt = performance.now();
-    const indexed = { index, inside: createInside(dir, hidden), truncated, builtAt, buildMs: builtAt - startedAt };
+    const indexed = { list, index, inside: createInside(dir, hidden), builtAt, buildMs: builtAt - startedAt };
     remember(dir, indexed);
     return indexed;
   });
+}
+
+/** A search waits for one step of an index that is being built. */
+const stepMs = 4;
+let pausedAt = 0;
+
+/** Lets searches run, if there was no pause for a step. */
+async function pause(): Promise<void> {
+  if (performance.now() - pausedAt < stepMs) return;
+  await nextTask();
+  pausedAt = performance.now();
 }
 
 function remember(dir: string, indexed: Indexed): void {
@@ -78,7 +91,7 @@ async function find({ dir, query, limit }: FileSearch): Promise<Pick<FileAnswer,
   const inside = shown.filter((path) => path !== null);
   return {
     paths: inside.slice(0, limit),
-    truncated: indexed.truncated || inside.length > limit || total > paths.length,
+    truncated: indexed.list.truncated || inside.length > limit || total > paths.length,
   };
 }
 

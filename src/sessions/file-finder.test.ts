@@ -6,6 +6,9 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { createFileFinder } from "./file-finder.ts";
 
+// The thread starts slowly beside other work.
+vi.setConfig({ testTimeout: 120_000 });
+
 async function setUp(files: readonly string[] = []) {
   const root = await makeTempFolder();
   const dir = join(root, "repo");
@@ -23,8 +26,12 @@ async function setUp(files: readonly string[] = []) {
     await writeFile(join(dir, path), text);
   };
   for (const file of files) await write(file);
+  /** A directory that is not listed yet has no matches, and is truncated. */
   async function find(query: string, { below = "", limit = 20 } = {}): Promise<readonly string[]> {
-    return (await finder.find({ dir: join(dir, below), query, limit })).paths;
+    for (;;) {
+      const { paths, truncated } = await finder.find({ dir: join(dir, below), query, limit });
+      if (paths.length > 0 || !truncated) return paths;
+    }
   }
   const git = (...args: readonly string[]): string =>
     execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@example.org", ...args], { cwd: dir }).toString();
@@ -79,6 +86,21 @@ test("lists a directory without Git, and finds a file that was added later", asy
     interval: 200,
   });
   expect(await finder.find({ dir, query: "", limit: 2 })).toMatchObject({ truncated: true });
+});
+
+test("after a change in a repository, the list is another one; the best matches stay found meanwhile", async () => {
+  const { find, git, write } = await setUp(["src/one.ts", "src/two.ts"]);
+  git("init", "-q");
+  git("add", ".");
+  expect(await find("one")).toEqual(["src/one.ts"]);
+  await write("src/one-more.ts");
+  const settled = { timeout: 90_000, interval: 500 };
+  await vi.waitFor(async () => expect(await find("one")).toContain("src/one-more.ts"), settled);
+  git("add", ".");
+  git("commit", "-qm", "all");
+  git("rm", "-q", "src/two.ts");
+  await vi.waitFor(async () => expect(await find("")).not.toContain("src/two.ts"), settled);
+  expect(await find("one")).toEqual(["src/one.ts", "src/one-more.ts"]);
 });
 
 test("a closed finder starts again with the next search", async () => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { isErrno } from "../core/errors.ts";
@@ -11,6 +12,8 @@ export interface FileList {
   readonly recent: ReadonlySet<string>;
   /** Whether some are missing. */
   readonly truncated: boolean;
+  /** Of what Git said: the same digest is the same list. Null outside of a repository. */
+  readonly digest: string | null;
 }
 
 /** More are not listed: an index of them takes about 60 MB. */
@@ -26,40 +29,58 @@ const unreadable = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "EPERM", "ENAMETOOLO
 /**
  * What Git does not ignore, tracked or not; outside of a repository everything but hidden folders and `node_modules`. Links are not
  * followed.
- * @param options `dir` is a real path; `hidden`, the state folder of Postern, is never listed
+ * @param options `dir` is a real path; `hidden`, the state folder of Postern, is never listed; `known`, the list before, is returned again
+ * if Git lists the same; `pause` is awaited between steps of a few milliseconds
  */
 export async function listFiles({
   dir,
   git,
   hidden,
+  known,
+  pause,
 }: {
   readonly dir: string;
   readonly git: Git;
   readonly hidden: string;
+  readonly known: FileList | null;
+  readonly pause: () => Promise<void>;
 }): Promise<FileList> {
   const place = await findRepository(dir);
-  const listed = (place === null ? null : await fromGit(git, place, dir)) ?? (await walked(dir));
+  const said = place === null ? null : await askGit(git, place, dir);
+  if (said !== null && said.digest === known?.digest) return known;
+  const listed = said === null ? await walked(dir) : await fromGit(said, pause);
   const state = `${relative(dir, hidden)}/`;
   // A file with a conflict is listed once for each side.
-  const files = [...new Set(listed.files)].filter((path) => isWritable(path) && !`${path}/`.startsWith(state));
-  const paths = withFolders(files.slice(0, maxPaths));
-  return { paths, recent: listed.recent, truncated: listed.truncated || files.length > maxPaths };
+  const files = new Set<string>();
+  for (const [index, path] of listed.files.entries()) {
+    if (index % pathsPerStep === 0) await pause();
+    if (isWritable(path) && !`${path}/`.startsWith(state)) files.add(path);
+    if (files.size > maxPaths) break;
+  }
+  const truncated = listed.truncated || files.size > maxPaths;
+  const paths = await withFolders([...files].slice(0, maxPaths), pause);
+  return { paths, recent: listed.recent, truncated, digest: said?.digest ?? null };
 }
+
+/** About 1 ms. */
+const pathsPerStep = 1_000;
 
 /** Whether a prompt can contain this path: not one with invisible characters, or one that is not UTF-8. */
 function isWritable(path: string): boolean {
   return path !== "" && !/[\p{C}\uFFFD]/u.test(path);
 }
 
-function withFolders(files: readonly string[]): readonly string[] {
+async function withFolders(files: readonly string[], pause: () => Promise<void>): Promise<readonly string[]> {
   const folders = new Set<string>();
-  for (const file of files) {
+  for (const [index, file] of files.entries()) {
+    if (index % pathsPerStep === 0) await pause();
     for (let end = file.lastIndexOf("/"); end > 0; end = file.lastIndexOf("/", end - 1)) {
       const folder = file.slice(0, end + 1);
       if (folders.has(folder)) break;
       folders.add(folder);
     }
   }
+  await pause();
   return [...folders, ...files.filter((file) => !folders.has(file))];
 }
 
@@ -69,8 +90,16 @@ interface Listed {
   readonly truncated: boolean;
 }
 
+interface GitAnswer {
+  readonly listing: Buffer;
+  readonly history: Buffer;
+  /** The directory in the repository, empty for all of it. */
+  readonly below: string;
+  readonly digest: string;
+}
+
 /** Null if Git cannot list them, or lists nothing: the repository may ignore this directory. */
-async function fromGit(git: Git, place: RepositoryPlace, dir: string): Promise<Listed | null> {
+async function askGit(git: Git, place: RepositoryPlace, dir: string): Promise<GitAnswer | null> {
   const { checkout, commonDir } = place;
   if (checkout === null) return null;
   const at = { gitDir: checkout.gitDir, commonDir, workTree: checkout.root };
@@ -84,14 +113,43 @@ async function fromGit(git: Git, place: RepositoryPlace, dir: string): Promise<L
   );
   const [{ exitCode, stdout }, changed] = await Promise.all([listing, history]);
   if (exitCode !== 0 || stdout.length === 0) return null;
+  const committed = changed.exitCode === 0 ? changed.stdout : Buffer.alloc(0);
+  const digest = createHash("sha256").update(stdout).update("\0\0").update(committed).digest("hex");
+  return { listing: stdout, history: committed, below, digest };
+}
+
+async function fromGit({ listing, history, below }: GitAnswer, pause: () => Promise<void>): Promise<Listed> {
   const inDir = (path: string): string => (below === "" ? path : path.slice(below.length + 1));
-  const tagged = stdout.toString("utf8").split("\0");
-  const files = tagged.map((each) => inDir(each.slice(2)));
-  const untracked = tagged.filter((each) => each.startsWith("? ")).map((each) => inDir(each.slice(2)));
-  const committed = changed.exitCode === 0 ? changed.stdout.toString("utf8").split("\0") : [];
+  const files: string[] = [];
+  const untracked: string[] = [];
+  for (const names of namesIn(listing)) {
+    for (const tagged of names) {
+      const path = inDir(tagged.slice(2));
+      files.push(path);
+      if (tagged.startsWith("? ")) untracked.push(path);
+    }
+    await pause();
+  }
   // Many untracked files are the output of a program rather than a person's work.
-  const recent = new Set([...(untracked.length <= 200 ? untracked : []), ...committed.map(inDir)]);
+  const recent = new Set(untracked.length <= 200 ? untracked : []);
+  for (const names of namesIn(history)) {
+    for (const name of names) recent.add(inDir(name));
+    await pause();
+  }
   return { files, recent, truncated: false };
+}
+
+/** About 1 ms. */
+const bytesPerStep = 64 * 1024;
+
+/** Names that end with a NUL, some at a time. */
+function* namesIn(bytes: Buffer): Generator<readonly string[], void> {
+  for (let from = 0; from < bytes.length; ) {
+    const found = bytes.indexOf(0, from + bytesPerStep);
+    const end = found === -1 ? bytes.length : found + 1;
+    yield bytes.toString("utf8", from, end).split("\0");
+    from = end;
+  }
 }
 
 async function walked(dir: string): Promise<Listed> {

@@ -16,11 +16,60 @@ export interface PathIndex {
  * @param paths without duplicates; `recent` ones rank before others that match as well
  */
 export function createPathIndex(paths: readonly string[], recent: ReadonlySet<string> = new Set()): PathIndex {
-  const lower = paths.map((path) => path.toLowerCase());
-  const bases = Uint16Array.from(lower, (path) => path.lastIndexOf("/", path.length - 2) + 1);
-  const masks = Int32Array.from(lower, letters);
-  const isRecent = Uint8Array.from(paths, (path) => (recent.has(path) ? 1 : 0));
+  const columns = emptyColumns(paths.length);
+  fill(columns, paths, { recent, from: 0, to: paths.length });
+  return indexOf(paths, columns);
+}
 
+/** The same in steps: `pause` is awaited between them. */
+export async function buildPathIndex(
+  paths: readonly string[],
+  recent: ReadonlySet<string>,
+  pause: () => Promise<void>,
+): Promise<PathIndex> {
+  const columns = emptyColumns(paths.length);
+  for (let from = 0; from < paths.length; from += pathsPerStep) {
+    fill(columns, paths, { recent, from, to: Math.min(from + pathsPerStep, paths.length) });
+    await pause();
+  }
+  return indexOf(paths, columns);
+}
+
+/** About 1 ms. */
+const pathsPerStep = 1_000;
+
+interface Columns {
+  readonly lower: string[];
+  readonly bases: Uint16Array;
+  readonly masks: Int32Array;
+  readonly isRecent: Uint8Array;
+}
+
+function emptyColumns(size: number): Columns {
+  return {
+    lower: [],
+    bases: new Uint16Array(size),
+    masks: new Int32Array(size),
+    isRecent: new Uint8Array(size),
+  };
+}
+
+function fill(
+  { lower, bases, masks, isRecent }: Columns,
+  paths: readonly string[],
+  { recent, from, to }: { readonly recent: ReadonlySet<string>; readonly from: number; readonly to: number },
+): void {
+  for (let at = from; at < to; at += 1) {
+    const path = paths[at] ?? "";
+    const folded = path.toLowerCase();
+    lower.push(folded);
+    bases[at] = folded.lastIndexOf("/", folded.length - 2) + 1;
+    masks[at] = letters(folded);
+    isRecent[at] = recent.has(path) ? 1 : 0;
+  }
+}
+
+function indexOf(paths: readonly string[], { lower, bases, masks, isRecent }: Columns): PathIndex {
   function search(query: string, limit: number): ReturnType<PathIndex["search"]> {
     const wanted = query.toLowerCase().replace(/^\.?\/+/, "");
     const mask = letters(wanted);
