@@ -1,7 +1,10 @@
-import { mkdir } from "node:fs/promises";
+import { createECDH } from "node:crypto";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SessionSummary } from "../../src/wire/coding.ts";
+import type { Completions } from "../../src/wire/completion.ts";
+import type { PushSubscriptionRecord } from "../../src/wire/push.ts";
 import type { ListInput, ListOutput } from "../../src/wire/session-lists.ts";
 import type { LabelList, Seen } from "../../src/wire/session-notes.ts";
 import { readEvents } from "../support/event-reader.ts";
@@ -140,4 +143,88 @@ test("changing needs coding:write on a session that the caller can see, and a la
     expect((await edit(sessionId, edits)).status, JSON.stringify(edits)).toBe(status);
   }
   expect(await listed({ label: "secret" })).toMatchObject([{ sessionId, pinned: false, title: "Elsewhere" }]);
+});
+
+test("a token that is limited to a folder completes nothing above it, and has no draft of a new session", async () => {
+  const { world, gateway } = here;
+  const below = join(world.repository, "below");
+  await mkdir(join(below, ".claude", "commands"), { recursive: true });
+  await mkdir(join(world.repository, ".claude", "commands"), { recursive: true });
+  await writeFile(join(world.repository, ".claude", "commands", "above-command.md"), "Above");
+  await writeFile(join(below, ".claude", "commands", "below-command.md"), "Below");
+  await writeFile(join(world.repository, "hidden-above.ts"), "");
+  await writeFile(join(below, "shown-below.ts"), "");
+  await symlink("../hidden-above.ts", join(below, "link-hidden.ts"));
+  await symlink("..", join(below, "link-up"));
+  const inside = await limited(["coding:read", "coding:write"], below);
+  const complete = (query: Readonly<Record<string, string>>, api: ApiClient) =>
+    api.get<Completions & { readonly code: string }>(
+      `/api/coding/completions?${new URLSearchParams({ agent: "claude-code", kind: "file", limit: "100", ...query })}`,
+    );
+  const labels = async (query: Readonly<Record<string, string>>, api = inside) =>
+    (await complete({ dir: below, ...query }, api)).body.items.map(({ label }) => label);
+  await expect.poll(() => labels({}), patience).toContain("shown-below.ts");
+  for (const q of ["", "hidden", "../hidden", "..", "link-up/hidden", "link", world.repository]) {
+    expect(
+      (await labels({ q })).filter((label) => /hidden|link|\.\./.test(label)),
+      q,
+    ).toEqual([]);
+  }
+  for (const dir of [world.repository, `${below}/..`, `${below}/link-up`]) {
+    expect(await complete({ dir }, inside), dir).toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
+  }
+  const sessionId = await plantTranscript(world, { prompt: "In the repository" });
+  await expect
+    .poll(async () => (await gateway.api.get(`/api/coding/sessions/${sessionId}/draft`)).status, patience)
+    .toBe(200);
+  const ofSession = await inside.get<{ code: string }>(`/api/coding/completions?sessionId=${sessionId}&kind=file`);
+  expect(ofSession).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+  const commands = { kind: "command", q: "command" };
+  expect(await labels(commands)).toContain("/below-command");
+  expect(await labels(commands)).not.toContain("/above-command");
+  expect(await labels(commands, gateway.api)).toEqual(expect.arrayContaining(["/below-command", "/above-command"]));
+  expect((await gateway.api.get("/api/coding/draft")).status).toBe(200);
+  expect(await inside.get("/api/coding/draft")).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  expect((await inside.get(`/api/coding/sessions/${sessionId}/draft`)).status).toBe(404);
+});
+
+test("a token sees and ends only the notifications that it subscribed, and those of no other account", async () => {
+  const { gateway } = here;
+  const path = "/api/push/subscriptions";
+  const subscribe = async (api: ApiClient, name: string) => {
+    const p256dh = createECDH("prime256v1").generateKeys().toString("base64url");
+    const keys = { p256dh, auth: Buffer.alloc(16, name).toString("base64url") };
+    const { status, body } = await api.post<PushSubscriptionRecord>(path, {
+      endpoint: `https://8.8.8.8/${name}`,
+      keys,
+      name,
+    });
+    expect(status).toBe(201);
+    return body.subscriptionId;
+  };
+  const names = async (api: ApiClient) =>
+    (await api.get<{ subscriptions: readonly PushSubscriptionRecord[] }>(path)).body.subscriptions.map(
+      ({ name }) => name,
+    );
+  const { accountId } = await gateway.app.accounts.directory.add({ name: "berta", scopes: ["coding:read"] });
+  const { token } = await gateway.app.accounts.tokens.create(accountId, {
+    ...{ name: "berta", scopes: ["coding:read"], folders: null, expiresAt: null },
+  });
+  const berta = createApiClient(gateway.url, token);
+  const inside = await limited(["coding:read"], here.world.repository);
+  const mine = await subscribe(gateway.api, "mine");
+  await subscribe(berta, "hers");
+  await subscribe(inside, "limited");
+  expect([await names(gateway.api), await names(berta), await names(inside)]).toEqual([
+    ["mine"],
+    ["hers"],
+    ["limited"],
+  ]);
+  for (const api of [berta, inside]) {
+    for (const attempt of [api.delete(`${path}/${mine}`), api.post(`${path}/${mine}/test`, undefined)]) {
+      expect(await attempt).toMatchObject({ status: 404, body: { code: "push_subscription_not_found" } });
+    }
+    expect(await api.get("/api/push/preferences")).toMatchObject({ status: 403 });
+  }
+  expect(await names(gateway.api)).toEqual(["mine"]);
 });
