@@ -115,6 +115,11 @@ test("a link shows one conversation to anyone until it is revoked, and the audit
   ]);
   expect(JSON.stringify((await api.get(`${path}/shares`)).body)).not.toContain(pathname.slice(7));
 
+  const withSecret = createApiClient(used.gateway.url, pathname.slice("/share/".length));
+  expect(await withSecret.get(`${path}/shares`), "the secret is no token").toMatchObject({ status: 401 });
+  expect((await withSecret.post("/api/coding/terminal-ticket", { sessionId })).status).toBe(401);
+  expect((await withSecret.post("/api/coding/coding_ask", { sessionId, prompt: "x" })).status).toBe(401);
+
   const revoke = (session = sessionId) =>
     fetch(`${used.gateway.url}/api/coding/sessions/${session}/shares/${share.shareId}`, {
       method: "DELETE",
