@@ -24,9 +24,12 @@ const measuring = [
   "web/session/markdown.test.ts",
 ];
 
-const besideTheSource = { globalSetup, execArgv, testTimeout: 60_000, hookTimeout: 60_000, maxWorkers } as const;
+const besideTheSource = { globalSetup, execArgv, testTimeout: 120_000, hookTimeout: 120_000, maxWorkers } as const;
 
-/** Beside the source: seconds, but beside other work the first database of a worker takes 20. A process for each file, with all that it imports, would cost more than most tests do. */
+/**
+ * Beside the source: seconds, but the first database of a run took 104 beside other work. A process for each file, with all that it imports,
+ * would cost more than most tests do.
+ */
 const unit: TestProjectInlineConfiguration = {
   test: {
     ...besideTheSource,

@@ -49,7 +49,7 @@ async function openRules(openStore: OpenTestStore) {
 }
 
 /** The first test also starts the database server. */
-const timeout = 120_000;
+const timeout = 240_000;
 
 describeOnBothStores("stored rules", (openStore) => {
   test("deny before they allow, answer in their session under each of its IDs, and end when they expire", {
