@@ -160,10 +160,9 @@ describeOnBothStores("stored rules", (openStore) => {
     const times = Array.from({ length: 20 }, () => "used");
     expect(actions).toEqual(["added", ...times, "removed"]);
 
-    const row = {
-      ...{ account_id: "owner", creator_kind: "browser", effect: "allow", dir, tool: "command", pattern: "ls" },
-      ...{ undriven: 0, created_at: clock.now(), uses: 0 },
-    } as const;
+    const of = { account_id: "owner", creator_kind: "browser" } as const;
+    const pattern = { effect: "allow", dir, tool: "command", pattern: "ls" } as const;
+    const row = { ...of, ...pattern, undriven: 0, created_at: clock.now(), uses: 0 };
     const held = Array.from({ length: 495 }, (_, at) => ({ ...row, rule_id: `r${at}` }));
     await store.db.insertInto("permission_rules").values(held).execute();
     const added = await Promise.all(Array.from({ length: 10 }, () => errorCode(add())));

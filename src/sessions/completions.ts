@@ -68,7 +68,7 @@ export function createCompletions(
       const custom = await commands.custom({
         dir,
         env: deps.environmentOf(template),
-        ...(caller.folders === null ? {} : { reads: (folder) => reads(folder, caller) }),
+        ...(caller.folders === null ? {} : { reads: (folder: string) => reads(folder, caller) }),
       });
       const names = new Set(custom.map(({ name }) => name));
       const all = [...custom, ...commands.listed.filter(({ name }) => !names.has(name))];
