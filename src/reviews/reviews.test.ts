@@ -25,10 +25,10 @@ async function openReviews(openStore: OpenTestStore) {
     ["old a.ts", "before\nthe change"],
   ]);
   const asked: { readonly text: string; readonly key: string }[] = [];
-  const world = {
-    fate: "running" as PromptFate,
-    asking: async (): Promise<void> => undefined,
-    outside: (_text: string): boolean => false,
+  const world: { fate: PromptFate; asking: () => Promise<void>; outside: (text: string) => boolean } = {
+    fate: "running",
+    asking: async () => undefined,
+    outside: () => false,
   };
   const reviews = createReviews({
     db,

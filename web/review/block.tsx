@@ -12,25 +12,24 @@ export function Block({
   readonly children: () => ReactNode;
 }) {
   const element = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
-  const height = useRef(heightPx);
+  const [place, setPlace] = useState({ near: false, heightPx });
   useEffect(() => {
     if (element.current === null) return;
     const observer = new IntersectionObserver(
       (entries) => {
         const entry = entries.at(-1);
         if (entry === undefined) return;
-        if (!entry.isIntersecting) height.current = entry.boundingClientRect.height;
-        setNear(entry.isIntersecting);
+        const { isIntersecting: near, boundingClientRect } = entry;
+        setPlace((before) => ({ near, heightPx: near ? before.heightPx : boundingClientRect.height }));
       },
       { rootMargin: "1200px 0px" },
     );
     observer.observe(element.current);
     return () => observer.disconnect();
   }, []);
-  const shown = near || kept;
+  const shown = place.near || kept;
   return (
-    <div ref={element} style={shown ? undefined : { height: height.current }}>
+    <div ref={element} style={shown ? undefined : { height: place.heightPx }}>
       {shown && children()}
     </div>
   );
