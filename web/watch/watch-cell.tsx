@@ -19,9 +19,10 @@ export function WatchCell(props: {
   readonly full: boolean;
   readonly onFull: (full: boolean) => void;
   readonly onReplace: () => void;
+  readonly onSwipe: (by: 1 | -1) => void;
   readonly onClose: () => void;
 }) {
-  const { number, sessionId, full, onFull, onReplace, onClose } = props;
+  const { number, sessionId, full, onFull, onReplace, onSwipe, onClose } = props;
   const { summary, missing } = useWatchedSession(sessionId);
   const mayDrive = useMay("coding:drive");
   const cell = useRef<HTMLElement>(null);
@@ -135,6 +136,7 @@ export function WatchCell(props: {
             label={`Terminal ${number}. Press Escape to leave it.`}
             onState={setConnection}
             onLeave={focusCell}
+            onSwipe={onSwipe}
             onReopen={() => setAttempt((nth) => nth + 1)}
           />
         )}

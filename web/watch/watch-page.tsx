@@ -129,7 +129,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
               key={sessionId ?? `empty ${at}`}
               data-slot={at + 1}
               className={classNames(
-                "min-h-0 min-w-0 snap-center snap-always max-md:w-full max-md:shrink-0",
+                "min-h-0 min-w-0 snap-center max-md:w-full max-md:shrink-0",
                 full !== null && full !== at && "md:invisible",
               )}
             >
@@ -149,6 +149,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
                   full={full === at}
                   onFull={(next) => onChange({ ...watched, full: next ? at : null })}
                   onReplace={() => setChoosing({ at })}
+                  onSwipe={(by) => scrollTo(at + by)}
                   onClose={() => onChange(withoutCell(watched, at))}
                 />
               )}

@@ -28,9 +28,11 @@ export function WatchTerminal(props: {
   readonly onState: (state: ConnectionState) => void;
   /** Called on F6. */
   readonly onLeave: () => void;
+  /** Called when the user wants the next (1) or previous cell of a narrow screen. */
+  readonly onSwipe: (by: 1 | -1) => void;
   readonly onReopen: () => void;
 }) {
-  const { ref, sessionId, label, onState, onLeave, onReopen } = props;
+  const { ref, sessionId, label, onState, onLeave, onSwipe, onReopen } = props;
   const place = useRef<HTMLDivElement>(null);
   const session = useRef<TerminalSession | null>(null);
   const [state, setState] = useState<ConnectionState>({ kind: "connecting", again: false });
@@ -103,13 +105,13 @@ export function WatchTerminal(props: {
     return () => clearTimeout(timer);
   }, [refused]);
 
-  useSidewaysTouches(place);
+  useSwipes(place, onSwipe);
 
   return (
     <>
       <div
         ref={place}
-        className="terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5 max-md:touch-pan-x max-md:**:touch-pan-x"
+        className="terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5 max-md:touch-none max-md:**:touch-none"
       />
       <TerminalNotice
         state={state}
@@ -121,31 +123,45 @@ export function WatchTerminal(props: {
   );
 }
 
-/** A touch that moves less than this has no direction yet. */
+/** A touch that moves less than this is no swipe yet. */
 const slopPx = 8;
+const swipePx = 40;
 
-/** Leaves touches to the left and right to the browser, which scrolls to the next cell. xterm would take them for its scrolling. */
-function useSidewaysTouches(place: RefObject<HTMLElement | null>): void {
+/** Swipes to the left or right. xterm takes all touches for its scrolling, and the browser none (`touch-none`): each ends here. */
+function useSwipes(place: RefObject<HTMLElement | null>, onSwipe: (by: 1 | -1) => void): void {
+  const swiped = useEffectEvent(onSwipe);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
     let from: Touch | undefined;
-    let sideways = false;
+    let to: Touch | undefined;
+    const isSideways = (): boolean =>
+      from !== undefined &&
+      to !== undefined &&
+      Math.abs(to.clientX - from.clientX) > Math.max(slopPx, 2 * Math.abs(to.clientY - from.clientY));
     const onStart = ({ touches }: TouchEvent): void => {
       from = touches.length === 1 ? touches[0] : undefined;
-      sideways = false;
+      to = undefined;
     };
     const onMove = (event: TouchEvent): void => {
-      const to = event.touches.length === 1 ? event.touches[0] : undefined;
-      if (from === undefined || to === undefined) return;
-      sideways ||= Math.abs(to.clientX - from.clientX) > Math.max(slopPx, 2 * Math.abs(to.clientY - from.clientY));
-      if (sideways) event.stopPropagation();
+      to = event.touches.length === 1 ? event.touches[0] : undefined;
+      // Otherwise the terminal would scroll.
+      if (isSideways()) event.stopPropagation();
+    };
+    const onEnd = (): void => {
+      const movedPx = from === undefined || to === undefined ? 0 : to.clientX - from.clientX;
+      if (isSideways() && Math.abs(movedPx) >= swipePx) swiped(movedPx < 0 ? 1 : -1);
+      from = undefined;
     };
     element.addEventListener("touchstart", onStart, { passive: true });
     element.addEventListener("touchmove", onMove, { passive: true });
+    element.addEventListener("touchend", onEnd, { passive: true });
+    element.addEventListener("touchcancel", onEnd, { passive: true });
     return () => {
       element.removeEventListener("touchstart", onStart);
       element.removeEventListener("touchmove", onMove);
+      element.removeEventListener("touchend", onEnd);
+      element.removeEventListener("touchcancel", onEnd);
     };
   }, [place]);
 }
