@@ -220,20 +220,6 @@ test("on a phone one cell fills the screen, and another is chosen by its number"
   await expect.poll(inView, patience).toEqual(["1"]);
   await page.getByRole("button", { name: "Show cell 3" }).click();
   await expect.poll(inView, patience).toEqual(["3"]);
-  // Fingers on the terminal itself: to the right and back, and up, which scrolls no cell away.
-  const input = await visit.context.newCDPSession(page);
-  const swipe = (xDistance: number, yDistance = 0): Promise<unknown> =>
-    input.send("Input.synthesizeScrollGesture", {
-      ...{ x: xDistance > 0 ? 60 : 330, y: 420, xDistance, yDistance, preventFling: true, speed: 600 },
-      gestureSourceType: "touch",
-    });
-  await swipe(270);
-  await expect.poll(inView, patience).toEqual(["2"]);
-  await swipe(0, -200);
-  await swipe(270);
-  await expect.poll(inView, patience).toEqual(["1"]);
-  await swipe(-270);
-  await expect.poll(inView, patience).toEqual(["2"]);
   expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   await lookAt(visit, "watch-phone");
   expect(await page.evaluate(`${beyondTheEdge}.length`)).toBeTypeOf("number");
