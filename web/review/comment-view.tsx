@@ -29,7 +29,7 @@ export function CommentView({
   const { edit, remove } = review;
   const busy = edit.isPending || remove.isPending;
   const change = (next: "open" | "resolved") => () => edit.mutate({ commentId, state: next });
-  const where = `${comment.side === "old" ? "Before, " : ""}${linesWords(comment)}`;
+  const where = `${linesWords(comment)}${comment.side === "old" ? " before the change" : ""}`;
   return (
     <article
       aria-label={`Comment on ${where.toLowerCase()}`}

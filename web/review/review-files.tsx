@@ -140,7 +140,10 @@ function FileReview(props: FileProps & { readonly open: boolean; readonly onOpen
             {path}
           </span>
           {unresolved > 0 && <Badge tone="lamp">{counted(unresolved, "comment")}</Badge>}
-          <Badge tone={tones[status]}>{words[status]}</Badge>
+          {/* A phone has no room for it next to the path. */}
+          <span className="flex max-sm:hidden">
+            <Badge tone={tones[status]}>{words[status]}</Badge>
+          </span>
           {additions !== null && deletions !== null && <DiffCount added={additions} removed={deletions} />}
         </button>
         <label className="flex cursor-pointer items-center gap-1.5 px-1 text-xs text-ink-soft select-none pointer-coarse:min-h-11 pointer-coarse:min-w-8">
