@@ -109,10 +109,7 @@ export function WatchTerminal(props: {
 
   return (
     <>
-      <div
-        ref={place}
-        className="terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5 max-md:touch-none max-md:**:touch-none"
-      />
+      <div ref={place} className="terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5" />
       <TerminalNotice
         state={state}
         showsEnd={false}
@@ -127,7 +124,7 @@ export function WatchTerminal(props: {
 const slopPx = 8;
 const swipePx = 40;
 
-/** Swipes to the left or right. xterm takes all touches for its scrolling, and the browser none (`touch-none`): each ends here. */
+/** Swipes to the left or right. xterm takes all touches for its scrolling, so the browser sees none. */
 function useSwipes(place: RefObject<HTMLElement | null>, onSwipe: (by: 1 | -1) => void): void {
   const swiped = useEffectEvent(onSwipe);
   useEffect(() => {
@@ -156,12 +153,10 @@ function useSwipes(place: RefObject<HTMLElement | null>, onSwipe: (by: 1 | -1) =
     element.addEventListener("touchstart", onStart, { passive: true });
     element.addEventListener("touchmove", onMove, { passive: true });
     element.addEventListener("touchend", onEnd, { passive: true });
-    element.addEventListener("touchcancel", onEnd, { passive: true });
     return () => {
       element.removeEventListener("touchstart", onStart);
       element.removeEventListener("touchmove", onMove);
       element.removeEventListener("touchend", onEnd);
-      element.removeEventListener("touchcancel", onEnd);
     };
   }, [place]);
 }
