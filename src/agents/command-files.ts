@@ -14,8 +14,11 @@ export interface AgentCommand {
   readonly argumentHint: string;
   /** `agent`: built in. */
   readonly source: "agent" | "user" | "project";
-  /** Whether `coding_ask` can send it with `kind: "command"`: it opens no dialog, does not end the agent, and changes nothing else. */
-  readonly sendable: boolean;
+  /**
+   * How `coding_ask` can send it with `kind: "command"`; null if it cannot. Such a command was seen with the real agent: it waits for no
+   * answer in a dialog, does not end the agent, and the session stays bound to the right transcript.
+   */
+  readonly sendable: "without_arguments" | "with_arguments" | "with_or_without_arguments" | null;
 }
 
 export type ReadsFolder = (folder: string) => Promise<boolean>;
@@ -37,7 +40,10 @@ export interface AgentCommands {
 export function builtIn(
   name: string,
   description: string,
-  { argumentHint = "", sendable = false }: { readonly argumentHint?: string; readonly sendable?: boolean } = {},
+  {
+    argumentHint = "",
+    sendable = null,
+  }: { readonly argumentHint?: string; readonly sendable?: AgentCommand["sendable"] } = {},
 ): AgentCommand {
   return { name, description, argumentHint, source: "agent", sendable };
 }
@@ -179,11 +185,18 @@ const maxHintLength = 100;
 /** A command from a file; null if its name is not one that can be typed. */
 export function customCommand(
   name: string,
-  { description, argumentHint = "" }: { readonly description: string; readonly argumentHint?: string },
+  {
+    description,
+    argumentHint = "",
+    sendable = null,
+  }: {
+    readonly description: string;
+    readonly argumentHint?: string;
+    readonly sendable?: AgentCommand["sendable"];
+  },
   source: CommandFile["source"],
 ): AgentCommand | null {
   if (!/^[/$][\p{L}\p{N}_][\p{L}\p{N}_.:/-]{0,99}$/u.test(name)) return null;
-  const sendable = name.startsWith("/");
   return {
     name,
     description: oneLine(description, maxDescriptionLength),
@@ -207,6 +220,14 @@ export function firstLine(body: string): string {
       .map((line) => line.replace(/^#+\s*/, "").trim())
       .find((line) => line !== "") ?? ""
   );
+}
+
+/** All that a composer offers. A custom command replaces a built-in one with the same name, as in Claude Code (2.1.329). */
+export async function commandsIn(
+  { listed, custom }: AgentCommands,
+  place: Parameters<AgentCommands["custom"]>[0],
+): Promise<readonly AgentCommand[]> {
+  return distinct([...(await custom(place)), ...listed]);
 }
 
 /** Keeps the first of several commands with the same name. */

@@ -1,6 +1,6 @@
 export { type VersionNotice, versionNotice } from "./agent-versions.ts";
 export { type HandedPrompt, handOver, withLines } from "./attached-files.ts";
-export type { AgentCommand, AgentCommands } from "./command-files.ts";
+export { type AgentCommand, type AgentCommands, commandsIn } from "./command-files.ts";
 export { customAgentSchema } from "./custom/custom.ts";
 export {
   type HookDecision,

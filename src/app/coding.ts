@@ -310,7 +310,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     (await agents.resolveForLaunch(template.name)).binary;
   const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
   const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
-  const asking = { ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts, resolveAgent };
+  const asking = {
+    ...{ ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts },
+    ...{ resolveAgent, environmentOf },
+  };
   const turns = createTurnStopper(deps);
   const closing = { ...deps, locator, live, store, queue, events, worktrees };
   const close = createClose(closing);

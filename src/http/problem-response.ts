@@ -10,6 +10,7 @@ export const problemStatuses = {
   invalid_request: 400,
   id_mismatch: 400,
   prompt_not_text: 400,
+  command_not_sendable: 400,
   unauthenticated: 401,
   insufficient_scope: 403,
   dir_not_allowed: 403,

@@ -86,8 +86,9 @@ export function requireSameWorktree(
 /** Anything beyond text and mode `ask` needs the scope `coding:drive`. */
 export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
   const mode = input.permissionMode ?? "ask";
-  if (!caller.scopes.has("coding:drive") && (mode !== "ask" || input.allowCommands === true)) {
-    const field = mode === "ask" ? "allowCommands" : `permissionMode "${mode}"`;
+  const isCommand = input.kind === "command";
+  if (!caller.scopes.has("coding:drive") && (mode !== "ask" || isCommand || input.allowCommands === true)) {
+    const field = mode !== "ask" ? `permissionMode "${mode}"` : isCommand ? 'kind "command"' : "allowCommands";
     const details = { scope: "coding:drive" };
     throw sessionError("insufficient_scope", `${field} needs the scope coding:drive.`, { details });
   }
@@ -144,10 +145,19 @@ export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: strin
       await prompt.checkBehind(draft);
       return true;
     } catch (error) {
-      if (hasCode(error, "prompt_not_text")) return false;
+      if (hasCode(error, "prompt_not_text") || hasCode(error, "command_not_sendable")) return false;
       throw error;
     }
   };
+}
+
+/** A command is sent with nothing else. @throws PosternError `invalid_request` */
+export function requireAlone({ kind, attachments = [], onDraft, allowCommands }: AskInput): void {
+  if (kind !== "command") return;
+  const field = attachments.length > 0 ? "attachments" : onDraft === "append" ? 'onDraft "append"' : null;
+  const other = field ?? (allowCommands === true ? "allowCommands" : null);
+  if (other === null) return;
+  throw sessionError("invalid_request", `A command is sent alone. Omit ${other}, or omit "kind".`);
 }
 
 /** Runs a request with an idempotency key at most once; a repeat gets the result of the first. */

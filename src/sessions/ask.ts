@@ -1,4 +1,4 @@
-import type { AgentTemplate } from "../agents/index.ts";
+import type { AgentTemplate, Environment } from "../agents/index.ts";
 import type { AttachmentClaim, Attachments } from "../attachments/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
@@ -14,6 +14,7 @@ import {
   hashOf,
   mayFollow,
   once,
+  requireAlone,
   requireMayPrompt,
   requireSameSession,
   wantedWorktree,
@@ -21,7 +22,7 @@ import {
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
-import { newPrompt, type PromptTarget } from "./new-prompt.ts";
+import { newCommand, newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { toAttachedFile } from "./session-attachments.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
@@ -37,6 +38,7 @@ export interface AskDeps extends FolderRule {
   readonly attachments: Pick<Attachments, "find" | "claim">;
   /** The state folder. */
   readonly home: string;
+  readonly environmentOf: (template: AgentTemplate) => Environment;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
     name: string | undefined,
@@ -68,6 +70,7 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
 
   return async (input, caller, signal) => {
     const began = deps.clock.now();
+    requireAlone(input);
     wantedWorktree(input);
     const permissionMode = allowedMode(input, caller);
     const place = await deps.resolveAllowedDir(input.dir, folderRule({ permissionMode, caller }));
@@ -178,8 +181,8 @@ async function enqueue(
   const { onDraft } = request.input;
   await checkDraft(live, prompt, onDraft);
   await addToQueue(deps.queue, live, prompt);
-  const { promptId, text, files } = prompt;
-  const entry = { promptId, prompt: text, files, state: "queued", sentAt: null } as const;
+  const { promptId, text, files, startsTurn } = prompt;
+  const entry = { promptId, prompt: text, files, startsTurn, state: "queued", sentAt: null } as const;
   live.outbox.add({ ...entry, onDraft, mayFollow: mayFollow(prompt) });
 }
 
@@ -209,7 +212,10 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
 async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: AskTarget): Promise<NewPrompt> {
   const { prompt: text, allowCommands = false, idempotencyKey: key } = input;
   const idempotency = key === undefined ? null : { accountId: caller.accountId, key, requestHash: hashOf(input) };
-  const prompt = await newPrompt({ text, allowCommands, idempotency }, caller, { ...to, stateDir: deps.home });
+  const target = { ...to, stateDir: deps.home, env: deps.environmentOf(to.template) };
+  const prompt = await (input.kind === "command"
+    ? newCommand({ text, idempotency }, target)
+    : newPrompt({ text, allowCommands, idempotency }, caller, target));
   const { promptId } = prompt;
   return { ...prompt, ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })) };
 }

@@ -1,4 +1,4 @@
-import type { AgentCommand, AgentTemplate, Environment } from "../agents/index.ts";
+import { type AgentCommand, type AgentTemplate, commandsIn, type Environment } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
 import { createGate } from "../core/gate.ts";
@@ -47,17 +47,6 @@ export function createCompletions(
     return { template, dir: allowed.dir };
   }
 
-  /** Whether a limited caller can read a folder above its own: commands are defined there too. */
-  async function reads(folder: string, caller: Caller): Promise<boolean> {
-    try {
-      await deps.resolveAllowedDir(folder, { scope: "coding", caller });
-      return true;
-    } catch (error) {
-      if (hasCode(error, "dir_not_allowed") || hasCode(error, "dir_not_found")) return false;
-      throw error;
-    }
-  }
-
   async function commandsOf(template: AgentTemplate, dir: string, caller: Caller): Promise<readonly AgentCommand[]> {
     const { commands } = template;
     if (commands === undefined) return [];
@@ -65,13 +54,8 @@ export function createCompletions(
     const known = lists.get(key);
     if (known !== undefined && deps.clock.now() - known.readAt < commandsMs) return known.commands;
     return reading(key, async () => {
-      const custom = await commands.custom({
-        dir,
-        env: deps.environmentOf(template),
-        ...(caller.folders === null ? {} : { reads: (folder: string) => reads(folder, caller) }),
-      });
-      const names = new Set(custom.map(({ name }) => name));
-      const all = [...custom, ...commands.listed.filter(({ name }) => !names.has(name))];
+      const place = { dir, env: deps.environmentOf(template), ...commandFolders(deps, caller) };
+      const all = await commandsIn(commands, place);
       lists.delete(key);
       lists.set(key, { commands: all, readAt: deps.clock.now() });
       const [oldest] = lists.keys();
@@ -92,6 +76,25 @@ export function createCompletions(
   };
 }
 
+/** For a limited caller: whether it can read a folder above its own, where commands are defined too. */
+export function commandFolders(
+  { resolveAllowedDir }: Pick<FolderRule, "resolveAllowedDir">,
+  caller: Caller,
+): { readonly reads?: (folder: string) => Promise<boolean> } {
+  if (caller.folders === null) return {};
+  return {
+    async reads(folder) {
+      try {
+        await resolveAllowedDir(folder, { scope: "coding", caller });
+        return true;
+      } catch (error) {
+        if (hasCode(error, "dir_not_allowed") || hasCode(error, "dir_not_found")) return false;
+        throw error;
+      }
+    },
+  };
+}
+
 /** By name, best first; then those with the text in their description. */
 function matching(commands: readonly AgentCommand[], q: string): readonly AgentCommand[] {
   const byName = new Map(commands.map((command) => [command.name.slice(1), command]));
@@ -105,7 +108,7 @@ function matching(commands: readonly AgentCommand[], q: string): readonly AgentC
 
 function commandItem({ name, argumentHint, description, sendable }: AgentCommand): CompletionItem {
   const label = argumentHint === "" ? name : `${name} ${argumentHint}`;
-  const kind = name.startsWith("/") ? (sendable ? "command" : "terminal_command") : "skill";
+  const kind = name.startsWith("/") ? (sendable === null ? "terminal_command" : "command") : "skill";
   return { insert: name, label, detail: description, kind };
 }
 

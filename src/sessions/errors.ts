@@ -4,6 +4,7 @@ import { PosternError } from "../core/errors.ts";
 export type SessionErrorCode =
   | "invalid_request"
   | "prompt_not_text"
+  | "command_not_sendable"
   | "insufficient_scope"
   | "dir_not_allowed"
   | "session_not_found"

@@ -1,6 +1,8 @@
-import type { AgentTemplate } from "../agents/index.ts";
+import { type AgentTemplate, commandsIn, type Environment } from "../agents/index.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Caller } from "../wire/caller.ts";
+import { type CommandLine, toCommandLine } from "./agent-command.ts";
+import { sessionError } from "./errors.ts";
 import type { IdempotencyClaim } from "./prompt-queue.ts";
 import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
 import type { NewPrompt } from "./start.ts";
@@ -47,6 +49,37 @@ export async function newPrompt(
       if (mayDrive) return;
       refuseCommandBehind(draft, text, template);
       if (!isFree) await refuseOutsideMentions(draft + text, { dir, stateDir });
+    },
+    idempotency,
+  };
+}
+
+/**
+ * Checks one of the agent's commands. It is typed into an empty composer, and never put on a command line.
+ * @throws PosternError `command_not_sendable`
+ */
+export async function newCommand(
+  { text: written, idempotency }: Pick<WrittenPrompt, "text" | "idempotency">,
+  { template, dir, env, stateDir }: PromptTarget & { readonly env: Environment; readonly stateDir: string },
+): Promise<NewPrompt> {
+  const checked = async (place: string): Promise<CommandLine> => {
+    const commands = template.commands === undefined ? [] : await commandsIn(template.commands, { dir: place, env });
+    return toCommandLine(written, { commands, dir: place, stateDir });
+  };
+  return {
+    promptId: newUuid(),
+    ...(await checked(dir)),
+    undriven: false,
+    files: [],
+    claimFiles: undefined,
+    async checkIn(place) {
+      await checked(place);
+    },
+    async checkBehind() {
+      throw sessionError(
+        "command_not_sendable",
+        'A command is sent alone, and the composer contains text. Set onDraft to "clear" to remove it.',
+      );
     },
     idempotency,
   };

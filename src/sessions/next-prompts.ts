@@ -2,6 +2,7 @@ import type { TerminalExit } from "../terminal-host/terminal-info.ts";
 import { commandIn } from "./prompt-text.ts";
 import type {
   GivenUp,
+  OutboxPrompt,
   PromptContext,
   PromptEffect,
   PromptMessage,
@@ -87,10 +88,13 @@ export function nextPrompts(state: PromptsState, message: PromptMessage, context
   }
 }
 
-/** Whether delivery can be confirmed: not for an agent that reports nothing, nor for one of the agent's commands. */
-export function canConfirm(text: string, { template }: Pick<PromptContext, "template">): boolean {
+/** Whether delivery can be confirmed: not for an agent that reports nothing, nor for one of the agent's commands, unless it starts a turn. */
+export function canConfirm(
+  { prompt: text, startsTurn = false }: Pick<OutboxPrompt, "prompt" | "startsTurn">,
+  { template }: Pick<PromptContext, "template">,
+): boolean {
   if (!template.hasHooks && template.transcriptFormat === null) return false;
-  return commandIn(text, template) === null;
+  return startsTurn || commandIn(text, template) === null;
 }
 
 function only(state: PromptsState): Step {
@@ -128,7 +132,9 @@ function found(
     if (prompt.state === "queued") {
       return { ...before, state: { ...next, waiting: [...next.waiting, prompt] } };
     }
-    const step = awaitConfirmation(next, { promptId, text, by: sentBy, turnsBefore }, context);
+    const step = canConfirm(prompt, context)
+      ? awaitConfirmation(next, { promptId, text, by: sentBy, turnsBefore }, context)
+      : settle(next, { promptId, state: "unknown" }, context);
     return { state: step.state, effects: [...before.effects, ...step.effects] };
   }, only(read));
 }
@@ -138,7 +144,6 @@ function awaitConfirmation(
   prompt: Pick<SentPrompt, "promptId" | "text" | "draft" | "by" | "turnsBefore">,
   context: PromptContext,
 ): Step {
-  if (!canConfirm(prompt.text, context)) return settle(state, { promptId: prompt.promptId, state: "unknown" }, context);
   return only({ ...state, sent: { ...prompt, sentAt: context.now, enters: 1, otherTaken: false } });
 }
 
@@ -162,7 +167,7 @@ function typing(
     promptId,
     { state: "sent", turnsBefore, turnOver: false },
   );
-  if (!canConfirm(text, context)) return only(next);
+  if (!canConfirm(sending.prompt, context)) return only(next);
   return awaitConfirmation(next, { promptId, text, draft, by: "typing", turnsBefore }, context);
 }
 
@@ -190,7 +195,7 @@ function typed(
   if (result === "lost" && isSent && sent !== null) return giveUp(state, sent, "lost");
   const { prompt: text } = sending.prompt;
   // The prompt's turn in the transcript decides.
-  if ((result !== "lost" && result !== "held") || canConfirm(text, context)) return only(state);
+  if ((result !== "lost" && result !== "held") || canConfirm(sending.prompt, context)) return only(state);
   if (result === "lost") return settle(state, { promptId, state: "lost" }, context);
   // It stays in the composer, where the next one would be typed behind it.
   return { state, effects: [{ kind: "clear", promptId, text }] };
@@ -205,7 +210,7 @@ function typingEnded(
   const { sending } = state;
   if (sending?.prompt.promptId !== promptId || !sending.typing) return only(state);
   const next = { ...state, sending: { ...sending, typing: false } };
-  const isOpen = state.progress.get(promptId)?.state === "sent" && !canConfirm(sending.prompt.prompt, context);
+  const isOpen = state.progress.get(promptId)?.state === "sent" && !canConfirm(sending.prompt, context);
   return isOpen ? settle(next, { promptId, state: "unknown" }, context) : only(next);
 }
 

@@ -12,10 +12,13 @@ import {
   type SentPrompt,
 } from "./prompts.ts";
 import { waitingIds } from "./queue-changes.ts";
-import { clearComposer, composerHolds, pressEnter, type TypingHost } from "./submit.ts";
+import { clearComposer, composerHolds, pressEnter, type TypingHost, unlessGone } from "./submit.ts";
 
 // What is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
+// 10 s were seen on a loaded machine. One that is still in the composer then stays a draft.
+const commandShownMs = 30_000;
+const commandPollMs = 100;
 
 export interface OutboxDeps {
   readonly host: TypingHost;
@@ -206,6 +209,15 @@ export class Outbox {
     if (prompt !== waiting.prompt) await this.#view.post({ kind: "edited", prompt: { ...waiting, prompt } });
   }
 
+  /** An agent under load runs a command before it paints that; until then the text would look like a draft. */
+  async #settle(command: string): Promise<void> {
+    const { clock } = this.#deps;
+    const deadline = clock.now() + commandShownMs;
+    const holds = (): Promise<boolean | null> => composerHolds(this.#deps, this.#terminal, { text: command });
+    while (clock.now() < deadline && (await unlessGone(holds(), null)) === true) await clock.sleep(commandPollMs);
+    await clock.sleep(commandSettleMs);
+  }
+
   async #send({ promptId, prompt, files = [], onDraft, mayFollow }: OutboxPrompt): Promise<void> {
     const turnsBefore = await this.#view.turnsBeforeNext();
     try {
@@ -229,8 +241,6 @@ export class Outbox {
     } finally {
       await this.#view.post({ kind: "typing_ended", promptId });
     }
-    if (this.#state.sent === null && this.progressOf(promptId)?.state === "unknown") {
-      await this.#deps.clock.sleep(commandSettleMs);
-    }
+    if (this.#state.sent === null && this.progressOf(promptId)?.state === "unknown") await this.#settle(prompt);
   }
 }

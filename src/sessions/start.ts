@@ -8,13 +8,15 @@ import type { LiveSession } from "./live-session.ts";
 import { AgentEndedUnfollowed, type LiveSessions } from "./live-sessions.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { IdempotencyClaim, PromptQueue, QueueEntry } from "./prompt-queue.ts";
-import { maxArgumentPromptBytes } from "./prompt-text.ts";
+import { commandIn, maxArgumentPromptBytes } from "./prompt-text.ts";
 import { notEnded, type SessionRecord, type SessionStore } from "./session-store.ts";
 
 /** A prompt with the id under which it is followed. */
 export interface NewPrompt {
   readonly promptId: string;
   readonly text: string;
+  /** For one of the agent's commands: whether it starts a turn. */
+  readonly startsTurn?: boolean;
   /** Its attachments. */
   readonly files: readonly AttachedFile[];
   /** Takes them for the session, in the transaction that stores the prompt. */
@@ -98,7 +100,10 @@ export function createStarter(deps: StarterDeps): Starter {
   }
 
   function fitsArgv(template: AgentTemplate, text: string): boolean {
-    return template.accepts.prompt && !deps.privatePrompts && Buffer.byteLength(text) <= maxArgumentPromptBytes;
+    const isCommand = commandIn(text, template) !== null; // an agent does not run all of its commands from there
+    return (
+      template.accepts.prompt && !deps.privatePrompts && !isCommand && Buffer.byteLength(text) <= maxArgumentPromptBytes
+    );
   }
 
   /** The directory itself, or the worktree that is created for the session. */

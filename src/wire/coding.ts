@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { attachmentIdSchema, maxPromptAttachments } from "./attachments.ts";
 import { rememberSchema } from "./permission-rules.ts";
+import { askKindSchema } from "./prompt-kind.ts";
 import { textSchema } from "./text.ts";
 import { turnSchema } from "./turn.ts";
 
@@ -144,7 +145,8 @@ export const askInputSchema = z
   .strictObject({
     agent: agentSchema.optional(),
     dir: dirSchema,
-    prompt: z.string().min(1).describe("Plain-text prompt for the agent."),
+    prompt: z.string().min(1).describe("Plain-text prompt for the agent, or a command with `kind`."),
+    kind: askKindSchema.optional(),
     sessionId: sessionIdSchema.optional().describe("Session to continue. If omitted, a new one starts."),
     model: textSchema(200).optional(),
     systemPrompt: textSchema().optional().describe("New sessions only."),

@@ -5,6 +5,7 @@ export const problemCodes = [
   "invalid_request",
   "id_mismatch",
   "prompt_not_text",
+  "command_not_sendable",
   "unauthenticated",
   "insufficient_scope",
   "dir_not_allowed",
@@ -120,6 +121,12 @@ export const problemHelp = {
   prompt_not_text: {
     meaning: "The prompt starts with `/` or `!`, which the agent treats as a command, or contains control characters.",
     remedy: "Start the prompt with a word, or set `allowCommands` to run a command.",
+  },
+  command_not_sendable: {
+    meaning:
+      "With `kind: command`, the prompt is not one of the agent's commands that can be sent, or has arguments that could do something else.",
+    remedy:
+      "List the commands with `GET /api/coding/completions?kind=command` (those of kind `command`), or type the command into the terminal.",
   },
   unauthenticated: {
     meaning: "The token is missing, unknown, expired or revoked.",

@@ -1,13 +1,11 @@
 import { z } from "zod";
 import { attachmentSchema } from "./attachments.ts";
 import { deliveryStateSchema } from "./coding.ts";
+import { promptKindSchema } from "./prompt-kind.ts";
 import { textSchema } from "./text.ts";
 
 const sessionIdSchema = textSchema(200);
 const promptIdSchema = textSchema(200);
-
-/** How a prompt reaches the agent: as text, or as one of its commands. */
-export const promptKindSchema = z.enum(["text", "command"]);
 
 /** A prompt that waits for its agent. */
 export const queuedPromptSchema = z

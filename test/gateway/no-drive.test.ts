@@ -62,7 +62,7 @@ const documentSchema = z.object({
 });
 const objectSchema = z.looseObject({ properties: z.record(z.string(), z.looseObject({})) });
 
-/** Every request body whose schema knows modes among which `ask` is, or leave for commands: with each value beside the harmless one. */
+/** Every request body whose schema knows modes among which `ask` is, a kind `command`, or leave for commands: with each value beside the harmless one. */
 async function levers(): Promise<readonly Lever[]> {
   const document = documentSchema.parse((await use.gateway.api.get("/openapi.json")).body);
   return Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -77,8 +77,10 @@ async function levers(): Promise<readonly Lever[]> {
 function leversOf(path: string, properties: Readonly<Record<string, unknown>>): readonly Lever[] {
   return Object.entries(properties).flatMap(([field, schema]) => {
     const modes = z.looseObject({ enum: z.array(z.string()) }).safeParse(schema);
-    const others =
-      modes.success && modes.data.enum.includes("ask") ? modes.data.enum.filter((mode) => mode !== "ask") : [];
+    const known = modes.success ? modes.data.enum : [];
+    const others = known.includes("ask")
+      ? known.filter((mode) => mode !== "ask")
+      : known.filter((kind) => field === "kind" && kind === "command");
     return [...others, ...(/command/i.test(field) ? [true] : [])].map((value) => ({ path, field, value }));
   });
 }
@@ -97,7 +99,7 @@ describe("without coding:drive", () => {
   test("no agent gets another mode than ask, nor a command, by any request that knows of them", async () => {
     const found = await levers();
     expect(found.map(({ field, value }) => `${field} ${String(value)}`)).toEqual(
-      expect.arrayContaining(["permissionMode edits", "permissionMode all", "allowCommands true"]),
+      expect.arrayContaining(["permissionMode edits", "permissionMode all", "allowCommands true", "kind command"]),
     );
     for (const { name, api } of callers) {
       for (const { path, field, value } of found) {

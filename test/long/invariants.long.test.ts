@@ -48,7 +48,7 @@ const guards = [
     invariant: "queued, not typed",
     file: "next-prompts.ts",
     guard:
-      '{ state: "sent", turnsBefore, turnOver: false },\n  );\n  if (!canConfirm(text, context)) return only(next);',
+      '{ state: "sent", turnsBefore, turnOver: false },\n  );\n  if (!canConfirm(sending.prompt, context)) return only(next);',
     without: '{ state: "queued", turnsBefore, turnOver: false },\n  );\n  if (true) return only(next);',
   },
   {

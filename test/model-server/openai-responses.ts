@@ -88,8 +88,11 @@ export async function writeResponses(response: ServerResponse, body: ResponsesRe
   });
   const output: OutputItem[] = [];
   if (reply.thinking !== null) output.push(sendReasoning(stream, reply.thinking, output.length));
-  if (reply.kind === "tool") {
-    const item = toolItem(reply.step, body);
+  // The summary of a `/compact`, which only the vendor can read.
+  const isCompaction = body.input.some(({ type }) => type === "compaction_trigger");
+  if (reply.kind === "tool" || isCompaction) {
+    const compacted = { type: "compaction", id: newId("cmp"), encrypted_content: "c2NyaXB0ZWQ=" };
+    const item = reply.kind === "tool" && !isCompaction ? toolItem(reply.step, body) : compacted;
     stream.send("response.output_item.added", {
       type: "response.output_item.added",
       output_index: output.length,

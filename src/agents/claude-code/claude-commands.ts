@@ -13,14 +13,20 @@ import {
 } from "../command-files.ts";
 import { configDir } from "./claude-config.ts";
 
-/** As listed by 2.1.329, without those that open only a dialog of the terminal or end the session. */
+/**
+ * As listed by 2.1.329, without those that open only a dialog of the terminal or end the session. `/compact` and `/model` start no turn and
+ * run no hook for a prompt; `/model` also stores the model as the user's default, and accepts any name. `/clear` continues in a new session.
+ */
 const listed: readonly AgentCommand[] = [
   builtIn("/compact", "Free up context by summarizing the conversation so far", {
     argumentHint: "[instructions]",
-    sendable: true,
+    sendable: "with_or_without_arguments",
   }),
-  builtIn("/clear", "Start a new session with empty context", { sendable: true }),
-  builtIn("/model", "Change the model", { argumentHint: "<model>", sendable: true }),
+  builtIn("/clear", "Start a new session with empty context", { sendable: "without_arguments" }),
+  builtIn("/model", "Change the model, also the default for new sessions", {
+    argumentHint: "<model>",
+    sendable: "with_arguments",
+  }),
   builtIn("/code-review", "Review the current changes"),
   builtIn("/security-review", "Review the current changes for security problems"),
   builtIn("/init", "Create a CLAUDE.md for this repository"),
@@ -67,7 +73,12 @@ function toCommand({ parts, text, source }: CommandFile): AgentCommand | null {
   const argumentHint = fields.get("argument-hint") ?? "";
   return customCommand(
     `/${parts.join(":")}`,
-    { description: fields.get("description") ?? firstLine(body), argumentHint },
+    {
+      description: fields.get("description") ?? firstLine(body),
+      argumentHint,
+      // They start a turn, and the hook reports them as typed (2.1.329).
+      sendable: "with_or_without_arguments",
+    },
     source,
   );
 }

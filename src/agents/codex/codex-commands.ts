@@ -16,11 +16,14 @@ export function codexHome(env: Environment): string {
   return env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");
 }
 
-/** As listed by 0.169.0, without those that open only a dialog of the terminal or end the session. */
+/**
+ * As listed by 0.169.0, without those that open only a dialog of the terminal or end the session. With arguments, `/compact` is text.
+ * `/new` and `/model` open dialogs. After `/clear` the new session has its id from its first prompt on.
+ */
 const listed: readonly AgentCommand[] = [
-  builtIn("/compact", "Summarize the conversation to free up context", { sendable: true }),
-  builtIn("/clear", "Start a new chat and clear the terminal", { sendable: true }),
-  builtIn("/new", "Start a new chat", { sendable: true }),
+  builtIn("/compact", "Summarize the conversation to free up context", { sendable: "without_arguments" }),
+  builtIn("/clear", "Start a new chat and clear the terminal", { sendable: "without_arguments" }),
+  builtIn("/new", "Start a new chat"),
   builtIn("/model", "Choose the model and its reasoning effort"),
   builtIn("/review", "Review the current changes and find problems"),
   builtIn("/init", "Create an AGENTS.md for this repository"),
