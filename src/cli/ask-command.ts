@@ -32,6 +32,7 @@ interface AskOptions extends CommonOptions {
   readonly worktree?: true;
   readonly branch?: string;
   readonly base?: string;
+  readonly command?: true;
   readonly allowCommands?: true;
   readonly attach?: readonly string[];
   readonly onDraft?: OnDraft;
@@ -51,6 +52,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
     'postern coding ask --worktree "Fix the build"',
     'postern coding ask --worktree --branch fix/build --base main "Fix the build"',
     'postern coding ask --attach screenshot.png "What is wrong on this page?"',
+    'postern coding ask --session last --command "/compact"',
     "git diff | postern coding ask --wait 0 -",
     'postern coding ask -- "--strict: what does this flag do here?"',
   ])
@@ -65,6 +67,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
     .option("--worktree", "work in a separate Git worktree next to the repository, on a new branch")
     .option("--branch <name>", "with --worktree: the new branch (default: a name from the prompt)")
     .option("--base <name>", "with --worktree: the branch, tag or commit to start from (default: the default branch)")
+    .option("--command", "run one of the agent's commands that are safe to send, such as /compact")
     .option("--allow-commands", "allow a prompt that starts with `/` or `!` to run the agent's command")
     .option(
       "--on-draft <action>",
@@ -142,7 +145,7 @@ async function directoryOf(
 
 function requestFields(options: AskOptions): Partial<AskInput> {
   const { agent, session: sessionId, model, systemPrompt, permissionMode, allowCommands, idempotencyKey } = options;
-  const { worktree, branch, base: baseBranch, onDraft } = options;
+  const { worktree, branch, base: baseBranch, onDraft, command } = options;
   return {
     ...(agent !== undefined && { agent }),
     ...(sessionId !== undefined && { sessionId }),
@@ -152,6 +155,7 @@ function requestFields(options: AskOptions): Partial<AskInput> {
     ...(worktree === true && {
       worktree: { ...(branch !== undefined && { branch }), ...(baseBranch !== undefined && { baseBranch }) },
     }),
+    ...(command === true && { kind: "command" as const }),
     ...(allowCommands !== undefined && { allowCommands }),
     ...(onDraft !== undefined && { onDraft }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),

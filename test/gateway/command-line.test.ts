@@ -77,6 +77,11 @@ test("a prompt that the agent would run as a command is refused in one line", as
     stdout: "",
     stderr: expect.stringMatching(/^postern: prompt_not_text: .*\n$/),
   });
+  expect(await postern("coding", "ask", "--command", "/exit")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringMatching(/^postern: command_not_sendable: "\/exit" cannot be sent as a command\. .*\n$/),
+  });
 });
 
 test("a permission that the agent waits for ends the wait with 1 and is named", async () => {
