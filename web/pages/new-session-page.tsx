@@ -91,6 +91,7 @@ export function NewSessionPage() {
         // With other files it is another request.
         idempotencyKey: [idempotencyKey, ...attachments.ids.map((id) => id.slice(0, 6))].join(" "),
         attachments: attachments.ids,
+        isCommand: mayDrive && completion.isCommand(form.prompt),
       },
       {
         onSuccess(sessionId) {

@@ -35,6 +35,7 @@ const fieldOfCode: Partial<Readonly<Record<string, NewSessionField>>> = {
   worktree_exists: "branch",
   worktree_conflict: "branch",
   prompt_not_text: "prompt",
+  command_not_sendable: "prompt",
   too_large: "prompt",
 };
 
@@ -69,14 +70,19 @@ export function newSessionErrors(error: unknown): NewSessionErrors {
 /** Sends the prompt, or opens a terminal without one. @returns the session's id */
 export async function startSession(
   form: NewSession,
-  { idempotencyKey, attachments }: { readonly idempotencyKey: string; readonly attachments: readonly string[] },
+  {
+    idempotencyKey,
+    attachments,
+    isCommand,
+  }: { readonly idempotencyKey: string; readonly attachments: readonly string[]; readonly isCommand: boolean },
 ): Promise<string> {
   const where = placeOf(form);
   if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
   const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
   const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
   const files = attachments.length === 0 ? {} : { attachments: [...attachments] };
-  return (await acting.codingAsk({ ...input, ...files }, { output: askOutputSchema })).sessionId;
+  const kind = isCommand ? { kind: "command" as const } : {};
+  return (await acting.codingAsk({ ...input, ...files, ...kind }, { output: askOutputSchema })).sessionId;
 }
 
 /** The fields of a request that say where and with what a session starts. Empty ones are left to the gateway. */

@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { File, Folder, Sparkles, SquareSlash, SquareTerminal } from "lucide-react";
-import { type KeyboardEvent, type RefObject, useId, useLayoutEffect, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { type CompletionItem, completionsSchema } from "../../src/wire/completion.ts";
 import { reading } from "../api/client.ts";
 import { classNames } from "../ui/class-names.ts";
@@ -34,6 +34,7 @@ export function useCompletion(props: {
   const open = word !== null && word.from !== closedAt;
   const items = useItems(open ? word : null, place);
   const shown = open && items.length > 0;
+  const commands = useCommands(items, place);
   const of = `${word?.from} ${word?.q}`;
   const at = chosen.of === of ? Math.min(chosen.at, items.length - 1) : 0;
 
@@ -93,6 +94,8 @@ export function useCompletion(props: {
     list: shown ? (
       <CompletionList {...{ id, items, at, side }} onTake={take} onPoint={(index) => setChosen({ at: index, of })} />
     ) : null,
+    /** Whether the text begins with a command of the list that can be sent as one. */
+    isCommand: (prompt: string): boolean => commands.current.names.has(/^\/\S+/.exec(prompt.trim())?.[0] ?? ""),
     /** Read out when the list changes. */
     announcement: shown ? `${items.length} ${items.length === 1 ? "suggestion" : "suggestions"}` : "",
   };
@@ -117,6 +120,17 @@ function useItems(word: CompletedWord | null, place: CompletionPlace | null): re
   if (word === null || data === undefined) return noItems;
   const items = isPlaceholderData ? stillMatching(data.items, q) : data.items;
   return word.kind === "skill" ? items.filter((item) => item.kind === "skill") : items;
+}
+
+/** The commands among what was listed for this place. The gateway checks them again. */
+function useCommands(items: readonly CompletionItem[], place: CompletionPlace | null) {
+  const of = JSON.stringify(place);
+  const listed = useRef({ of, names: new Set<string>() });
+  useEffect(() => {
+    if (listed.current.of !== of) listed.current = { of, names: new Set() };
+    for (const { kind, insert } of items) if (kind === "command") listed.current.names.add(insert);
+  }, [items, of]);
+  return listed;
 }
 
 const icons = { file: File, folder: Folder, command: SquareSlash, terminal_command: SquareTerminal, skill: Sparkles };

@@ -9,10 +9,12 @@ import { draftQuestion } from "./session-words.ts";
 /** Asks what to do with text that is already in the terminal's composer. */
 export function DraftQuestion(props: {
   readonly draft: string;
+  /** A command is sent alone. */
+  readonly isCommand: boolean;
   readonly onChoose: (onDraft: OnDraft) => void;
   readonly onCancel: () => void;
 }) {
-  const { draft, onChoose, onCancel } = props;
+  const { draft, isCommand, onChoose, onCancel } = props;
   const group = useRef<HTMLDivElement>(null);
   // Not one of the buttons: a second Enter in the prompt box must not choose.
   useEffect(() => group.current?.focus(), []);
@@ -33,9 +35,11 @@ export function DraftQuestion(props: {
           <Button size="sm" onClick={() => onChoose("clear")}>
             Clear and send
           </Button>
-          <Button size="sm" onClick={() => onChoose("append")}>
-            Send both
-          </Button>
+          {!isCommand && (
+            <Button size="sm" onClick={() => onChoose("append")}>
+              Send both
+            </Button>
+          )}
           <Button size="sm" variant="ghost" onClick={onCancel}>
             Cancel
           </Button>

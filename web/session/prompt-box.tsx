@@ -24,6 +24,7 @@ import { takeSummary } from "./use-session.ts";
 
 /** Without a choice, prompts that need one are refused. */
 interface Choices {
+  readonly kind?: "command";
   readonly allowCommands?: true;
   readonly onDraft?: OnDraft;
 }
@@ -50,8 +51,8 @@ export function PromptBox(props: {
   const attachments = useAttachments(sessionId, mayWrite);
   /** Resending the same text does not reach the agent twice. */
   const sending = useRef(nothingSent);
-  /** The last prompt, the number of turns before it, and whether it went behind the terminal's text. */
-  const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false });
+  /** The last prompt, the number of turns before it, whether it went behind the terminal's text, and whether as a command. */
+  const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false, isCommand: false });
 
   const shared = useSharedDraft({
     name: sessionId,
@@ -83,10 +84,15 @@ export function PromptBox(props: {
       return acting.codingAsk(input, { output: askOutputSchema });
     },
     onSuccess: (answer, { prompt }) => {
-      const { onDraft } = sending.current.choices;
+      const { onDraft, kind } = sending.current.choices;
       sending.current = nothingSent;
       keepSent(localStorage, sessionId, prompt);
-      setSent({ text: prompt, turnCount: summary.turnCount, behindDraft: onDraft === "append" });
+      setSent({
+        text: prompt,
+        turnCount: summary.turnCount,
+        behindDraft: onDraft === "append",
+        isCommand: kind === "command",
+      });
       const {
         started: _started,
         delivered,
@@ -109,7 +115,9 @@ export function PromptBox(props: {
     },
   });
   const send = (choices: Choices = {}): void => {
-    if (text.trim() !== "" && !ask.isPending && !attachments.isBlocked) ask.mutate({ prompt: text, choices });
+    if (text.trim() === "" || ask.isPending || attachments.isBlocked) return;
+    const isCommand = mayDrive && choices.allowCommands === undefined && completion.isCommand(text);
+    ask.mutate({ prompt: text, choices: isCommand ? { kind: "command", ...choices } : choices });
   };
   const draft = detailOf(ask.error, "draft");
   const leaveDraft = (): void => {
@@ -148,7 +156,10 @@ export function PromptBox(props: {
   const said = behindDraft
     ? behindDraftWords(summary.queuedPrompts)
     : ask.isSuccess
-      ? deliveryWords(arrived || ask.data.delivered, arrived ? 0 : summary.queuedPrompts)
+      ? deliveryWords(arrived || ask.data.delivered, {
+          queuedPrompts: arrived ? 0 : summary.queuedPrompts,
+          isCommand: sent.isCommand,
+        })
       : null;
   const tone = failed ? "font-medium text-danger" : behindDraft ? "font-medium text-lamp" : undefined;
   return (
@@ -157,6 +168,7 @@ export function PromptBox(props: {
       {draft !== null && (
         <DraftQuestion
           draft={draft}
+          isCommand={sending.current.choices.kind === "command"}
           onCancel={leaveDraft}
           onChoose={(onDraft) => {
             box.current?.focus();

@@ -62,10 +62,11 @@ it("the outcome for a closed session's worktree", () => {
 });
 
 it("the delivery of a prompt is described", () => {
-  expect(deliveryWords(true, 0)).toBe("Delivered.");
-  expect(deliveryWords(false, 0)).toMatch(/^Not delivered/);
-  expect(deliveryWords(null, 0)).toMatch(/^Sent/);
-  expect(deliveryWords(null, 3)).toMatch(/3 prompts/);
+  expect(deliveryWords(true, { queuedPrompts: 0 })).toBe("Delivered.");
+  expect(deliveryWords(null, { queuedPrompts: 0, isCommand: true })).toContain("in the terminal");
+  expect(deliveryWords(false, { queuedPrompts: 0 })).toMatch(/^Not delivered/);
+  expect(deliveryWords(null, { queuedPrompts: 0 })).toMatch(/^Sent/);
+  expect(deliveryWords(null, { queuedPrompts: 3 })).toMatch(/3 prompts/);
 });
 
 it("the question about unsent text shows it on one line, truncated", () => {

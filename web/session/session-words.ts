@@ -2,11 +2,15 @@ import type { ClosePreview } from "../../src/wire/changes.ts";
 import type { CloseOutput, SessionSummary } from "../../src/wire/coding.ts";
 
 /** The state of a sent prompt. */
-export function deliveryWords(delivered: boolean | null, queuedPrompts: number): string {
+export function deliveryWords(
+  delivered: boolean | null,
+  { queuedPrompts, isCommand = false }: { readonly queuedPrompts: number; readonly isCommand?: boolean },
+): string {
   if (delivered === true) return "Delivered.";
   if (delivered === false) return "Not delivered. Your text is still here.";
   if (queuedPrompts === 1) return "Queued. Sent when the current turn ends.";
   if (queuedPrompts > 1) return `Queued: ${queuedPrompts} prompts, sent one at a time when the current turn ends.`;
+  if (isCommand) return "Command sent. Its result is in the terminal.";
   return "Sent. The agent has not confirmed it yet.";
 }
 
