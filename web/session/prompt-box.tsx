@@ -168,7 +168,7 @@ export function PromptBox(props: {
       {draft !== null && (
         <DraftQuestion
           draft={draft}
-          isCommand={sending.current.choices.kind === "command"}
+          isCommand={ask.variables?.choices.kind === "command"}
           onCancel={leaveDraft}
           onChoose={(onDraft) => {
             box.current?.focus();
