@@ -44,9 +44,12 @@ async function runCommand(sessionId: string, prompt: string, asks?: RegExp): Pro
 
 /** The same process takes a prompt, and answers it. */
 async function expectAnswered(sessionId: string, pid: number | null, prompt: string): Promise<void> {
-  const asked = await used.gateway.api.ask({ dir: used.world.repository, sessionId, prompt, waitMs });
-  expect(asked).toMatchObject({ sessionId, pid, delivered: true, started: "reconnect" });
-  expect(asked.turns?.map(({ text }) => text)).toEqual([prompt, echoOf(prompt)]);
+  const { api } = used.gateway;
+  const asked = await api.ask({ dir: used.world.repository, sessionId, prompt, waitMs });
+  expect(asked).toMatchObject({ sessionId, pid, started: "reconnect" });
+  expect(asked.delivered).not.toBe(false);
+  const newest = async () => (await api.read(sessionId)).turns.slice(-2).map(({ text }) => text);
+  await expect.poll(newest, { ...patience, message: asked.deliveryState }).toEqual([prompt, echoOf(prompt)]);
 }
 
 test("claude-code: commands of the list run in the session; after /clear process and lease move to the agent's next session, and the old one can be resumed next to it", async () => {
