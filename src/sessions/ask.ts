@@ -19,6 +19,7 @@ import {
   requireSameSession,
   wantedWorktree,
 } from "./ask-rules.ts";
+import { commandFolders } from "./completions.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
@@ -212,9 +213,12 @@ async function resumeOptions(deps: AskDeps, session: LocatedSession, request: As
 async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: AskTarget): Promise<NewPrompt> {
   const { prompt: text, allowCommands = false, idempotencyKey: key } = input;
   const idempotency = key === undefined ? null : { accountId: caller.accountId, key, requestHash: hashOf(input) };
-  const target = { ...to, stateDir: deps.home, env: deps.environmentOf(to.template) };
+  const target = { ...to, stateDir: deps.home };
   const prompt = await (input.kind === "command"
-    ? newCommand({ text, idempotency }, target)
+    ? newCommand(
+        { text, idempotency },
+        { ...target, env: deps.environmentOf(to.template), ...commandFolders(deps, caller) },
+      )
     : newPrompt({ text, allowCommands, idempotency }, caller, target));
   const { promptId } = prompt;
   return { ...prompt, ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })) };

@@ -60,10 +60,20 @@ export async function newPrompt(
  */
 export async function newCommand(
   { text: written, idempotency }: Pick<WrittenPrompt, "text" | "idempotency">,
-  { template, dir, env, stateDir }: PromptTarget & { readonly env: Environment; readonly stateDir: string },
+  {
+    template,
+    dir,
+    stateDir,
+    ...more
+  }: PromptTarget & {
+    readonly env: Environment;
+    readonly stateDir: string;
+    readonly reads?: (folder: string) => Promise<boolean>;
+  },
 ): Promise<NewPrompt> {
   const checked = async (place: string): Promise<CommandLine> => {
-    const commands = template.commands === undefined ? [] : await commandsIn(template.commands, { dir: place, env });
+    const commands =
+      template.commands === undefined ? [] : await commandsIn(template.commands, { dir: place, ...more });
     return toCommandLine(written, { commands, dir: place, stateDir });
   };
   return {
