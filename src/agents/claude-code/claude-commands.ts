@@ -14,19 +14,16 @@ import {
 import { configDir } from "./claude-config.ts";
 
 /**
- * As listed by 2.1.329, without those that open only a dialog of the terminal or end the session. `/compact` and `/model` start no turn and
- * run no hook for a prompt; `/model` also stores the model as the user's default, and accepts any name. `/clear` continues in a new session.
+ * As listed by 2.1.329, without those that open only a dialog of the terminal or end the session. `/clear` continues in a new session.
+ * `/compact` is not sendable: a prompt right after it was not confirmed. `/model` also stores the model as the user's default, and looks
+ * like a dialog for some seconds.
  */
 const listed: readonly AgentCommand[] = [
   builtIn("/compact", "Free up context by summarizing the conversation so far", {
     argumentHint: "[instructions]",
-    sendable: "with_or_without_arguments",
   }),
   builtIn("/clear", "Start a new session with empty context", { sendable: "without_arguments" }),
-  builtIn("/model", "Change the model, also the default for new sessions", {
-    argumentHint: "<model>",
-    sendable: "with_arguments",
-  }),
+  builtIn("/model", "Change the model, also the default for new sessions", { argumentHint: "<model>" }),
   builtIn("/code-review", "Review the current changes"),
   builtIn("/security-review", "Review the current changes for security problems"),
   builtIn("/init", "Create a CLAUDE.md for this repository"),
