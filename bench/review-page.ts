@@ -30,6 +30,7 @@ const { accountId } = await gateway.app.accounts.owner();
 const browser = await launchChromium();
 const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
 await page.goto((await gateway.app.accounts.signIn.createUrl(accountId, gateway.app.baseUrl)).url);
+await page.waitForURL(new URL("/", gateway.app.baseUrl).href);
 await page.goto(new URL(`/sessions/${sessionId}`, gateway.app.baseUrl).href);
 await page.getByRole("tab", { name: "Changes" }).waitFor();
 const memoryBefore = process.memoryUsage().rss;
