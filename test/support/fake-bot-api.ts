@@ -115,7 +115,7 @@ export async function startFakeBotApi(
       const bytes = files.get(String(id));
       if (bytes === undefined) throw new BadRequest("Bad Request: wrong file_id");
       if (bytes.length > 20 * 1024 * 1024) throw new BadRequest("Bad Request: file is too big");
-      return { file_id: id, file_unique_id: id, file_size: bytes.length, file_path: `documents/${id}` };
+      return { file_id: id, file_unique_id: id, file_size: bytes.length, file_path: `documents/${String(id)}` };
     },
     answerCallbackQuery: ({ text }) => notices.push(z.string().parse(text ?? "")) > 0,
     sendMessage: (body) => shown(body, textOf(body, "text", 4_096), null),
