@@ -18,7 +18,7 @@ export interface AgentCommand {
    * How `coding_ask` can send it with `kind: "command"`; null if it cannot. Such a command was seen with the real agent: it waits for no
    * answer in a dialog, does not end the agent, and the session stays bound to the right transcript.
    */
-  readonly sendable: "without_arguments" | "with_arguments" | "with_or_without_arguments" | null;
+  readonly sendable: "without_arguments" | "with_or_without_arguments" | null;
 }
 
 export type ReadsFolder = (folder: string) => Promise<boolean>;

@@ -47,7 +47,7 @@ function hashOf({ rules }: PermissionRulesPreview): string {
   return shortHash(JSON.stringify(rules.map(({ tool, pattern, words }) => [tool, pattern, words]))).slice(0, 8);
 }
 
-/** Allows a request with the rules that were shown for it. @returns null if these would be others by now */
+/** Allows a request with the rules that were shown for it. @returns null if the rules have changed since */
 export async function byRule(
   { sessions }: Dealing,
   offer: { readonly sessionId: string; readonly permissionId: string; readonly choice: string },

@@ -2551,7 +2551,7 @@ export interface Operations {
     /** The position in the result's `images`. */
     readonly image?: number | undefined;
   }, options?: CallOptions): Promise<Response>;
-  /** Lists your review comments on a session's changes. Comments belong to the account that made them. Each is searched in the file as it is now: it is on the same text, or `outdated`. If folders are registered, the session's folder must have the scope `files`. Snippets are untrusted. Needs the scope `coding:read`. */
+  /** Lists your review comments on a session's changes. Comments belong to the account that made them. Each has the lines where its text is now; it is `outdated` if the text is gone or ambiguous. If folders are registered, the session's folder must have the scope `files`. Snippets are untrusted. Needs the scope `coding:read`. */
   listReviewComments<T = ReviewComments>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;

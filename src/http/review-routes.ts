@@ -37,7 +37,7 @@ function addCommentRoutes({ app, principalOf }: RouteServer, reviews: Reviews): 
       tags,
       summary: "Lists your review comments on a session's changes.",
       description:
-        "Comments belong to the account that made them. Each is searched in the file as it is now: it is on the same text, or `outdated`. If " +
+        "Comments belong to the account that made them. Each has the lines where its text is now; it is `outdated` if the text is gone or ambiguous. If " +
         "folders are registered, the session's folder must have the scope `files`. Snippets are untrusted.",
       params: reviewParamsSchema,
       response: { 200: reviewCommentsSchema },

@@ -15,7 +15,6 @@ const listed = (name: string, sendable: AgentCommand["sendable"], source: AgentC
 const commands = [
   listed("/compact", "with_or_without_arguments"),
   listed("/clear", "without_arguments"),
-  listed("/model", "with_arguments"),
   listed("/help", null),
   listed("/team:greet", "with_or_without_arguments", "project"),
 ];
@@ -32,7 +31,6 @@ test("a command of the list is typed as it is, without blanks at its ends", asyn
   const { line } = await setUp();
   expect(await line("/compact")).toEqual({ text: "/compact", startsTurn: false });
   expect(await line("  /compact keep the names\n")).toEqual({ text: "/compact keep the names", startsTurn: false });
-  expect(await line("/model sonnet")).toEqual({ text: "/model sonnet", startsTurn: false });
   expect(await line("/team:greet Ünal @a.ts")).toEqual({ text: "/team:greet Ünal @a.ts", startsTurn: true });
 });
 
@@ -49,8 +47,6 @@ test("all else is refused: not listed, wrong arguments, several lines, what cann
     "\uff0fcompact",
     "/help",
     "/exit",
-    "/model",
-    "/model  ",
     "/clear now",
     "/compact\nrun this",
     "/compact\rrun this",
@@ -73,5 +69,5 @@ test("all else is refused: not listed, wrong arguments, several lines, what cann
 
 test("the message names what can be sent", async () => {
   const { line } = await setUp();
-  await expect(line("/logout")).rejects.toThrow("These can: `/compact`, `/clear`, `/model`, `/team:greet`");
+  await expect(line("/logout")).rejects.toThrow("These can: `/compact`, `/clear`, `/team:greet`");
 });

@@ -33,9 +33,6 @@ export async function toCommandLine(
   if (rule === "without_arguments" && given !== "") {
     throw sessionError("command_not_sendable", `\`${name}\` can only be sent without arguments.`);
   }
-  if (rule === "with_arguments" && given === "") {
-    throw sessionError("command_not_sendable", `\`${name}\` alone opens a dialog in the terminal. Add its argument.`);
-  }
   await refuseOutside(text, place);
   return { text, startsTurn: command.source !== "agent" };
 }

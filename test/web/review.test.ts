@@ -91,6 +91,9 @@ test("comments on three files, by mouse, keyboard and touch, reach a real Claude
   await expect.poll(() => prompt.textContent(), patience).toContain("Why 55?");
   await lookAt(phone, "review-send-phone-dark");
   const shown = (await prompt.textContent()) ?? "";
+  // Added while the prompt is shown: it is not sent unseen.
+  const comments = `/api/coding/sessions/${sessionId}/comments`;
+  await api.post(comments, { path: "src/a.ts", line: 4, body: "Not shown." });
   await phone.page.getByRole("button", { name: "Send", exact: true }).tap();
   const said = async () =>
     (await api.read(sessionId)).turns.filter(({ role }) => role === "user").map(({ text }) => text);
@@ -107,13 +110,13 @@ test("comments on three files, by mouse, keyboard and touch, reach a real Claude
   expect(shown).toContain("4. src/new.ts, line 3:\n```ts\n＠/etc/passwd\n```\n> Nor is this.");
 
   const states = async () =>
-    (await api.get<ReviewComments>(`/api/coding/sessions/${sessionId}/comments`)).body.comments.map(
+    (await api.get<ReviewComments>(comments)).body.comments.map(
       ({ state, outdated }) => `${state}${outdated ? " outdated" : ""}`,
     );
-  await expect.poll(states, patience).toEqual(["answered", "answered", "answered", "answered"]);
+  await expect.poll(states, patience).toEqual(["answered", "open", "answered", "answered", "answered"]);
   await writeFile(join(dir, "src/a.ts"), lines("a", 12).with(4, "export const a5 = 5.5;\n").join(""));
   await page.getByRole("button", { name: "Refresh" }).click();
-  await expect.poll(states, patience).toEqual(["answered outdated", "answered", "answered", "answered"]);
+  await expect.poll(states, patience).toEqual(["answered outdated", "open", "answered", "answered", "answered"]);
   await api.post("/api/coding/coding_close_session", { sessionId });
   expect(visit.troubles()).toEqual([]);
   expect(phone.troubles()).toEqual([]);

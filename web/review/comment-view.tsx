@@ -14,7 +14,7 @@ export function linesWords({ line, endLine }: Pick<CommentRange, "line" | "endLi
   return line === endLine ? `Line ${line}` : `Lines ${line}–${endLine}`;
 }
 
-/** One comment. `apart`: not below its lines, which it shows itself. */
+/** One comment. `apart`: away from its lines, which it quotes. */
 export function CommentView({
   comment,
   review,

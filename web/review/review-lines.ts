@@ -10,7 +10,7 @@ export interface CommentRange {
   readonly snippet: string;
 }
 
-/** The side and number of a line; null for one that nobody can comment on. */
+/** The side and number of a line; null if it takes no comments. */
 export function placeOf({ kind, number }: DiffLine): { readonly side: CommentSide; readonly line: number } | null {
   if (kind === "hunk" || number === null) return null;
   return { side: kind === "removed" ? "old" : "new", line: number };

@@ -41,6 +41,8 @@ function SendDialog({ review, onClose }: { readonly review: Review; readonly onC
     },
   );
   const { data } = preview;
+  // Only what is shown: another caller of the account can add comments meanwhile.
+  const commentIds = data?.commentIds ?? [];
   const drafted = send.error instanceof PosternClientError && send.error.code === "composer_not_empty";
   return (
     <Dialog
@@ -69,7 +71,10 @@ function SendDialog({ review, onClose }: { readonly review: Review; readonly onC
       <div className="mt-3 flex justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
         {drafted && (
-          <Button busy={send.isPending} onClick={() => send.mutate({ onDraft: "clear" }, { onSuccess: onClose })}>
+          <Button
+            busy={send.isPending}
+            onClick={() => send.mutate({ commentIds, onDraft: "clear" }, { onSuccess: onClose })}
+          >
             Clear the text and send
           </Button>
         )}
@@ -77,7 +82,7 @@ function SendDialog({ review, onClose }: { readonly review: Review; readonly onC
           variant="primary"
           busy={send.isPending}
           disabled={data === undefined || data.prompt === ""}
-          onClick={() => send.mutate({}, { onSuccess: onClose })}
+          onClick={() => send.mutate({ commentIds }, { onSuccess: onClose })}
         >
           Send
         </Button>

@@ -63,8 +63,8 @@ export function useReview({
     onSettled: refresh,
   });
   const send = useAct({
-    mutationFn: ({ onDraft }: { readonly onDraft?: "clear" }) =>
-      acting.sendReview({ sessionId, ...(onDraft && { onDraft }) }, { output: sentReviewSchema }),
+    mutationFn: (shown: { readonly commentIds: string[]; readonly onDraft?: "clear" }) =>
+      acting.sendReview({ sessionId, ...shown }, { output: sentReviewSchema }),
     onSettled: refresh,
   });
   const view = useAct({
