@@ -20,7 +20,8 @@ export function useRemovePermissionRule() {
 /** The rules that an answer would add, in the gateway's words. While another answer is read, the last one stays. */
 export function usePermissionRulesPreview(input: PreviewPermissionRulesInput) {
   return useQuery({
-    queryKey: [...queryKeys.permissionRules, "preview", input],
+    // Not below `permissionRules`: an answer invalidates these, and then the request of this preview is answered.
+    queryKey: ["permission-rules-preview", input],
     queryFn: ({ signal }) => reading.previewPermissionRules(input, { signal, output: permissionRulesPreviewSchema }),
     placeholderData: keepPreviousData,
     // Its words are what the user agrees to.
