@@ -26,6 +26,10 @@ test("every setting is explained", () => {
     .filter((line) => line.startsWith("| `"));
   expect(rows.length).toBeGreaterThan(50);
   expect(rows.filter((row) => /\|\s*\|$/.test(row))).toEqual([]);
+  expect(
+    rows.filter((row) => /(`[^`]+`), \1/.test(row)),
+    "the same value twice",
+  ).toEqual([]);
 });
 
 test("every configuration in the documentation is valid", () => {

@@ -58,7 +58,7 @@ export function typeInWords(
   const again = (inner: JsonSchema): string => typeInWords(inner, nameOf);
   if (schema.$ref !== undefined) return nameOf(schema.$ref.split("/").at(-1) ?? "");
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
-  if (schema.enum !== undefined) return schema.enum.map((each) => `\`${String(each)}\``).join(", ");
+  if (schema.enum !== undefined) return [...new Set(schema.enum.map((each) => `\`${String(each)}\``))].join(", ");
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices !== undefined) return [...new Set(choices.map(again))].join(" or ");
   if (schema.allOf !== undefined) return schema.allOf.map(again).join(" and ");
