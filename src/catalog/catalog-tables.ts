@@ -49,7 +49,7 @@ export interface CatalogTables extends Tables {
 }
 
 /** Increase when tables or the extracted data change: a catalog of another version is rebuilt. */
-export const catalogVersion = "2";
+export const catalogVersion = "3";
 
 export async function createCatalogTables(db: Kysely<CatalogTables>): Promise<void> {
   await sql`create table transcripts (

@@ -7,12 +7,13 @@ import {
   maxLineBytes,
   openBlockingSource,
   parseLine,
+  promptTitle,
   type ReadText,
   type ScanPosition,
   savedIndexerSchema,
+  sessionTitle,
   stringAt,
   type TurnIndexer,
-  titleFrom,
 } from "../transcripts/index.ts";
 import type { TranscriptRow } from "./catalog-tables.ts";
 import type { FileState, TranscriptFile } from "./transcript-walk.ts";
@@ -247,14 +248,14 @@ const noHead: Head = { title: null, first_prompt: null };
 
 function headOf({ facts }: TurnIndexer): Head {
   return {
-    title: storable(titleFrom(facts.ownTitle ?? "") ?? titleFrom(facts.firstPrompt ?? "")),
+    title: storable(sessionTitle(facts)),
     first_prompt: storable(facts.firstPrompt),
   };
 }
 
 /** The agent's own title can reveal forgotten content. */
 function headSince({ facts }: TurnIndexer): Head {
-  return { title: storable(titleFrom(facts.firstPrompt ?? "")), first_prompt: storable(facts.firstPrompt) };
+  return { title: storable(promptTitle(facts.firstPrompt ?? "")), first_prompt: storable(facts.firstPrompt) };
 }
 
 /** Whether a line has a later timestamp. */

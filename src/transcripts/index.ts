@@ -15,6 +15,7 @@ export { createPeek, looksLikeObject, peekFirstElement, peekNull, peekTrue, type
 export type { FileStamp, LineSource } from "./line-source.ts";
 export { headId, type LineSink, maxLineBytes, openBlockingSource, type ScanPosition } from "./line-source.ts";
 export type { TranscriptSummary, TurnRange } from "./open-transcript.ts";
+export { promptTitle, sessionTitle } from "./session-title.ts";
 export {
   type CollectorMemory,
   type CollectorTurn,
@@ -42,4 +43,4 @@ export {
   type TurnMark,
   type TurnState,
 } from "./turn-index.ts";
-export { cut, type TurnDraft, titleFrom, toolInput, toolResult } from "./turn-parts.ts";
+export { cut, type TurnDraft, toolInput, toolResult } from "./turn-parts.ts";

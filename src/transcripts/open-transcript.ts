@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Turn } from "../wire/turn.ts";
 import { looksLikeObject } from "./json-peek.ts";
 import type { FileStamp, LineSource, ScanPosition } from "./line-source.ts";
+import { sessionTitle } from "./session-title.ts";
 import {
   createSkippedLines,
   feedJobs,
@@ -12,7 +13,7 @@ import {
 } from "./transcript-format.ts";
 import { createAnswerBudget, sizeOfTurn, type TurnCache } from "./turn-cache.ts";
 import type { TurnIndexer, TurnMark, TurnState } from "./turn-index.ts";
-import { titleFrom, type WantedPicture } from "./turn-parts.ts";
+import type { WantedPicture } from "./turn-parts.ts";
 
 /** The bytes at the start and before the scanned end that identify a file. */
 const fingerprintBytes = 256;
@@ -189,7 +190,7 @@ export function createOpenTranscript(
         cwd: facts.cwd,
         branch: facts.branch,
         model: facts.model,
-        title: titleFrom(facts.ownTitle ?? "") ?? titleFrom(facts.firstPrompt ?? ""),
+        title: sessionTitle(facts),
         createdAt: facts.createdAt,
         updatedAt: facts.updatedAt ?? new Date(stamp.modifiedMs).toISOString(),
         turnCount: marks.length,

@@ -241,11 +241,11 @@ describe("long content", () => {
     expect((await transcripts.read(path, "claude", { limit: 10 }))?.turns[0]?.text).toBe(text);
   });
 
-  test("cuts the first message to a title of 200 characters on one line", async () => {
-    await writeFile(path, prompt(`first\n\tline \u001b[0m ${"ä".repeat(300)}`));
+  test("makes a title of the first line of the first message", async () => {
+    await writeFile(path, prompt(`\n# first\tline \u001b[0m ${"ä".repeat(300)}\nsecond`));
     const title = (await transcripts.summary(path, "claude"))?.title;
-    expect(title).toMatch(/^first line \[0m ä+$/);
-    expect(title).toHaveLength(200);
+    expect(title).toMatch(/^first line \[0m ä+…$/);
+    expect(title).toHaveLength(100);
   });
 
   test("returns a turn of thousands of long results within bounds", async () => {

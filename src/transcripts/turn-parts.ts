@@ -24,22 +24,12 @@ const maxTurnCharacters = 8_000_000;
 const lateResultCharacters = 1_000;
 /** A text that would be cut shorter is left out. */
 const minCutCharacters = 1_000;
-const titleCharacters = 200;
 
 /** The first `limit` characters, without half of a surrogate pair. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? limit - 1 : limit);
-}
-
-/** A message as a title: one line without control characters, up to 200 characters. */
-export function titleFrom(text: string): string | null {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
-  const line = cut(text, 4 * titleCharacters)
-    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ")
-    .trim();
-  return line === "" ? null : cut(line, titleCharacters);
 }
 
 /** A tool's result, cut to {@link maxResultCharacters}. */
