@@ -2522,6 +2522,8 @@ export interface Operations {
     readonly path?: string | undefined;
     /** With `path`, for a renamed file. */
     readonly previousPath?: string | undefined;
+    /** `true` compares lines without their whitespace. A file in which nothing else differs has an empty patch. */
+    readonly ignoreWhitespace?: "true" | "false" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Returns what closing a session would do to its worktree. Needs the scope `coding:read`. */
   closePreview<T = ClosePreview>(input: {

@@ -44,11 +44,16 @@ export function createChanges(deps: ChangesDeps): Changes {
   }
 
   return {
-    async diff(sessionId, caller, { against, patches, path, previousPath }: Partial<SessionDiffQuery> = {}) {
+    async diff(
+      sessionId,
+      caller,
+      { against, patches, path, previousPath, ignoreWhitespace }: Partial<SessionDiffQuery> = {},
+    ) {
       const paths = [path, previousPath].filter((one) => one !== undefined);
       const options = {
         ...(against !== undefined && { against }),
         patches: patches !== "false",
+        ignoreWhitespace: ignoreWhitespace === "true",
         only: path === undefined ? null : new Set(paths),
       };
       return deps.sessionDiff(await placeOf(sessionId, caller), options);

@@ -29,6 +29,12 @@ export const sessionDiffQuerySchema = z.strictObject({
     ),
   path: textSchema(4096).optional().describe("Only this file, with a patch of up to 8 MB."),
   previousPath: textSchema(4096).optional().describe("With `path`, for a renamed file."),
+  ignoreWhitespace: z
+    .enum(["true", "false"])
+    .default("false")
+    .describe(
+      "`true` compares lines without their whitespace. A file in which nothing else differs has an empty patch.",
+    ),
 });
 
 /** `GET /api/coding/sessions/{id}/diff`: changes since the session's base, including uncommitted and untracked files. */

@@ -29,6 +29,7 @@ export interface CompareRequest {
   readonly limits: CompareLimits;
   /** Only these files; null for all. */
   readonly only: ReadonlySet<string> | null;
+  readonly ignoreWhitespace: boolean;
 }
 
 /** What a comparison reads and returns at most. */
@@ -82,7 +83,7 @@ const visibleAtOnce = 1_000;
 
 /** Compares with git, using our own configuration, index and objects; the repository is only read. */
 export async function compare(request: CompareRequest): Promise<Comparison> {
-  const { git, commonDir, scratchFolder, other, raw, limits, only } = request;
+  const { git, commonDir, scratchFolder, other, raw, limits, only, ignoreWhitespace } = request;
   const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder, raw });
   try {
     const path = other.kind === "work tree" ? other.path : scratch.folder;
@@ -101,7 +102,7 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
       other: { ...at, indexFile: join(scratch.folder, "index.other") },
     };
     const read = isListOnly(sized, limits) ? [] : withinBudget(sized, limits);
-    const patched = await patchesOf(own, places, read, limits).catch((error: unknown) => {
+    const patched = await patchesOf(own, places, read, { ...limits, ignoreWhitespace }).catch((error: unknown) => {
       if (git.isOver()) return null; // the list alone
       throw error;
     });

@@ -27,13 +27,14 @@ const renames = ["-M", "-l200"] as const;
 /**
  * Compares files by content only: reads just objects and the attributes of the work tree.
  * @param places each with an index file that does not exist yet
- * @param options `maxPatchBytes`: limit for the text of one file; null for no patches
+ * @param options `maxPatchBytes`: limit for the text of one file; null for no patches. With `ignoreWhitespace`, a file in which only
+ * whitespace differs has an empty patch.
  */
 export async function patchesOf(
   git: Git,
   places: { readonly base: GitPlace; readonly other: GitPlace },
   files: readonly Compared[],
-  { maxPatchBytes }: { readonly maxPatchBytes: number | null },
+  { maxPatchBytes, ignoreWhitespace }: { readonly maxPatchBytes: number | null; readonly ignoreWhitespace: boolean },
 ): Promise<readonly PatchedFile[]> {
   if (files.length === 0) return [];
   const { base, other } = places;
@@ -55,14 +56,18 @@ export async function patchesOf(
       maxOutputBytes,
     });
   const changes = readRaw(await compare(["--raw", "-z"]));
-  const counts = readCounts(await compare(["--numstat", "-z"]));
-  const sections = maxPatchBytes === null ? [] : sectionsOf(await compare(["-p"]));
+  const spaces = ignoreWhitespace ? ["--ignore-all-space"] : [];
+  const counts = readCounts(await compare([...spaces, "--numstat", "-z"]));
+  const sections = maxPatchBytes === null ? [] : sectionsOf(await compare([...spaces, "-p"]));
   let next = 0;
-  return changes.map((change, index) => {
+  return changes.map((change) => {
+    const count = counts.get(change.name);
+    // Git omits files in which only ignored whitespace differs.
+    if (count === undefined) return toFile(change, { additions: 0, deletions: 0 }, { sections: [], maxPatchBytes });
     // Where the type changed, such as a file that became a link, this is a deletion and an addition.
     const first = next;
     next += change.letter === "T" ? 2 : 1;
-    return toFile(change, counts[index], { sections: sections.slice(first, next), maxPatchBytes });
+    return toFile(change, count, { sections: sections.slice(first, next), maxPatchBytes });
   });
 }
 
@@ -127,14 +132,15 @@ interface Counts {
   readonly deletions: number | null;
 }
 
-/** `additions deletions path`; for a renamed file the path is empty and two parts follow. */
-function readCounts(listed: Buffer): readonly Counts[] {
+/** By path. `additions deletions path`; for a renamed file the path is empty, and the previous and the new one follow. */
+function readCounts(listed: Buffer): ReadonlyMap<TreeName, Counts> {
   const parts = listed.toString("latin1").split("\0");
-  const counts: Counts[] = [];
+  const counts = new Map<TreeName, Counts>();
   for (let at = 0; at + 1 < parts.length; ) {
     const [, additions = "", deletions = "", path = ""] = /^(\S+)\t(\S+)\t(.*)$/s.exec(parts[at] ?? "") ?? [];
     const numberOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);
-    counts.push({ additions: numberOf(additions), deletions: numberOf(deletions) });
+    const name = path === "" ? (parts[at + 2] ?? "") : path;
+    counts.set(name, { additions: numberOf(additions), deletions: numberOf(deletions) });
     at += path === "" ? 3 : 1;
   }
   return counts;
@@ -159,18 +165,18 @@ const changeOf = { A: "added", D: "deleted", R: "renamed" } as const;
 
 function toFile(
   { letter, name, previous, version }: RawChange,
-  counts: Counts | undefined,
+  counts: Counts,
   { sections, maxPatchBytes }: { readonly sections: readonly Buffer[]; readonly maxPatchBytes: number | null },
 ): PatchedFile {
-  const binary = counts === undefined || counts.additions === null;
+  const binary = counts.additions === null;
   const sizeBytes = sections.reduce((sum, { length }) => sum + length, 0);
   const cut = !binary && maxPatchBytes !== null && sizeBytes > maxPatchBytes;
   return {
     name,
     change: letter === "A" || letter === "D" || letter === "R" ? changeOf[letter] : "modified",
     previousPath: previous === null ? null : shownName(previous),
-    additions: counts?.additions ?? null,
-    deletions: counts?.deletions ?? null,
+    additions: counts.additions,
+    deletions: counts.deletions,
     patch: binary || cut || maxPatchBytes === null ? null : Buffer.concat(sections).toString("utf8"),
     version,
     cut,

@@ -192,3 +192,47 @@ test("reports a submodule only by its path, as new, at another commit, or gone",
   await rm(join(repository, "lib"), { recursive: true });
   expect(await ofLibrary()).toMatchObject({ ...entry, status: "deleted" });
 });
+
+test("without whitespace, each file still has its own counts and patch", async () => {
+  const world = await createWorktreeWorld();
+  const { repository } = world;
+  const write = (name: string, text: string) => writeFile(join(repository, name), text);
+  for (const name of ["a", "b", "c", "d", "e"]) await write(`${name}.txt`, `${name} one\n${name} two\n${name} three\n`);
+  await world.git("add", ".");
+  await world.git("commit", "--quiet", "--message=Files");
+  await write("a.txt", "a one\n\ta two\na three  \n"); // only whitespace
+  await write("b.txt", "  b one\nb 2\nb three\n");
+  await write("c.txt", "c one \nc two\nc three\n"); // and its mode
+  await chmod(join(repository, "c.txt"), 0o755);
+  await rm(join(repository, "d.txt"));
+  await symlink("a.txt", join(repository, "d.txt"));
+  await rename(join(repository, "e.txt"), join(repository, "f.txt"));
+  await write("f.txt", "e one\ne  two\ne three\n"); // renamed
+  await write("g.txt", " new\n");
+  await write("h.bin", "\0 1");
+
+  const { files } = await diffIn(world, { dir: repository }, { ignoreWhitespace: true });
+  expect(linesOf({ files })).toEqual([
+    "modified +0 -0 a.txt",
+    "modified +1 -1 b.txt",
+    "modified +0 -0 c.txt",
+    "modified +1 -3 d.txt",
+    "renamed +0 -0 e.txt f.txt",
+    "untracked +1 -0 g.txt",
+    "untracked +? -? h.bin",
+  ]);
+  const patches = files.map(({ patch }) => patch);
+  expect(patches[0]).toBe("");
+  // Unchanged lines are those of the new file: comments are anchored to them.
+  expect(patches[1]).toMatch(
+    /^diff --git a\/b\.txt b\/b\.txt\n[^@]*@@ -1,3 \+1,3 @@\n {3}b one\n-b two\n\+b 2\n b three\n$/,
+  );
+  expect(patches[2]).toMatch(/^diff --git a\/c\.txt b\/c\.txt\nold mode 100644\nnew mode 100755\n/);
+  expect(patches[3]).toMatch(
+    /^diff --git a\/d\.txt b\/d\.txt\ndeleted file[^]*diff --git a\/d\.txt b\/d\.txt\nnew file/,
+  );
+  expect(patches[4]).toMatch(/^diff --git a\/e\.txt b\/f\.txt\nsimilarity/);
+  expect(patches[5]).toMatch(/^diff --git a\/g\.txt b\/g\.txt\nnew file/);
+  expect((await diffIn(world, { dir: repository }, { ignoreWhitespace: true, patches: false })).files).toHaveLength(7);
+  expect(linesOf(await diffIn(world, { dir: repository }))).toContain("modified +2 -2 a.txt");
+});

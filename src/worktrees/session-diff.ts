@@ -30,6 +30,7 @@ export interface DiffOptions {
   readonly patches?: boolean;
   /** Only the file with one of these paths, with a longer patch; null for all. */
   readonly only?: ReadonlySet<string> | null;
+  readonly ignoreWhitespace?: boolean;
 }
 
 export interface SessionDiffDeps {
@@ -96,9 +97,9 @@ async function compared({ git, workshop, sides, of, options }: Comparing): Promi
   const { commonDir, other, base, counted } = sides;
   const inSight = visibleFiles(counted, of.visibleAmong);
   const visible = (names: readonly TreeName[]): Promise<readonly TreeName[]> => inSight(names, shownName);
-  const { patches = true, only = null } = options;
+  const { patches = true, only = null, ignoreWhitespace = false } = options;
   const limits = only !== null ? compareLimits.file : patches ? compareLimits.patches : compareLimits.list;
-  const wanted = { commonDir, base: base.commit, other, visible, limits, only };
+  const wanted = { commonDir, base: base.commit, other, visible, limits, only, ignoreWhitespace };
   const attempt = (raw: boolean): Promise<Comparison> =>
     compare({ git, scratchFolder: workshop.scratchFolder(), raw, ...wanted });
   try {

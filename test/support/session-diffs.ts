@@ -4,17 +4,18 @@ import { createGate } from "../../src/core/gate.ts";
 import type { ClosePreview, SessionDiff } from "../../src/wire/changes.ts";
 import { createClosePreview } from "../../src/worktrees/close-preview.ts";
 import { createGitWorkshop } from "../../src/worktrees/index.ts";
-import { createSessionDiff, type DiffOf } from "../../src/worktrees/session-diff.ts";
+import { createSessionDiff, type DiffOf, type DiffOptions } from "../../src/worktrees/session-diff.ts";
 import type { WorktreeWorld } from "./worktree-world.ts";
 
 /** Compares in this world as a gateway does. By default everything is visible; `of` can limit that. */
 export async function diffIn(
   { root, worktrees }: Pick<WorktreeWorld, "root" | "worktrees">,
   of: { readonly dir: string; readonly sessionId?: string } & Partial<DiffOf>,
+  options: DiffOptions = {},
 ): Promise<SessionDiff> {
   const sessionDiff = createSessionDiff(lookingIn(root));
   const worktree = of.sessionId === undefined ? null : await worktrees.ofSession(of.sessionId);
-  return sessionDiff({ worktree, visibleAmong: async (dirs) => new Set(dirs), ...of });
+  return sessionDiff({ worktree, visibleAmong: async (dirs) => new Set(dirs), ...of }, options);
 }
 
 /** What the close of this session would do to its worktree. */
@@ -33,7 +34,7 @@ function lookingIn(root: string) {
 }
 
 /** Each file as one line: status, added and removed lines, path. */
-export function linesOf({ files }: SessionDiff): readonly string[] {
+export function linesOf({ files }: Pick<SessionDiff, "files">): readonly string[] {
   return files.map(({ status, additions, deletions, path, previousPath }) =>
     [
       status,

@@ -14,6 +14,10 @@ export interface Preferences {
   /** Renders terminal text for screen readers, at a cost in speed. */
   readonly terminalScreenReader: boolean;
   readonly notifications: boolean;
+  /** How changes are shown where there is room for both sides. */
+  readonly diffLayout: "unified" | "split";
+  /** Changes are shown without those of whitespace. */
+  readonly ignoreWhitespace: boolean;
 }
 
 export const terminalFontRange = { min: 9, max: 24 } as const;
@@ -24,6 +28,8 @@ const names = {
   terminalFontPx: "postern.terminal-font",
   terminalScreenReader: "postern.terminal-screen-reader",
   notifications: "postern.notifications",
+  diffLayout: "postern.diff-layout",
+  ignoreWhitespace: "postern.ignore-whitespace",
 };
 const listeners = new Set<() => void>();
 let current = read();
@@ -43,6 +49,8 @@ export function changePreferences(changes: Partial<Preferences>): void {
   localStorage.setItem(names.terminalFontPx, String(next.terminalFontPx));
   localStorage.setItem(names.terminalScreenReader, String(next.terminalScreenReader));
   localStorage.setItem(names.notifications, String(next.notifications));
+  localStorage.setItem(names.diffLayout, next.diffLayout);
+  localStorage.setItem(names.ignoreWhitespace, String(next.ignoreWhitespace));
   refresh();
 }
 
@@ -55,6 +63,8 @@ function read(): Preferences {
     terminalFontPx: font >= terminalFontRange.min && font <= terminalFontRange.max ? font : 13,
     terminalScreenReader: localStorage.getItem(names.terminalScreenReader) === "true",
     notifications: localStorage.getItem(names.notifications) === "true",
+    diffLayout: localStorage.getItem(names.diffLayout) === "split" ? "split" : "unified",
+    ignoreWhitespace: localStorage.getItem(names.ignoreWhitespace) === "true",
   };
 }
 

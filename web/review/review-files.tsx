@@ -4,12 +4,14 @@ import { useMemo, useState } from "react";
 import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { reading } from "../api/client.ts";
+import { usePreferences } from "../app/preferences.ts";
 import { DiffCount } from "../session/code-block.tsx";
 import { counted } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
+import { useNarrow } from "../ui/page.tsx";
 import { Block } from "./block.tsx";
 import { CommentView } from "./comment-view.tsx";
 import { ReviewPatch } from "./review-patch.tsx";
@@ -171,12 +173,17 @@ function FileReview(props: FileProps & { readonly open: boolean; readonly onOpen
 function FilePatch({ file, against, comments, review }: FileProps) {
   const { path, previousPath, version } = file;
   const { sessionId } = review;
+  const { diffLayout, ignoreWhitespace } = usePreferences();
+  const narrow = useNarrow();
   const { data, error, refetch } = useQuery({
-    queryKey: ["diff", sessionId, "file", against, path, version],
+    queryKey: ["diff", sessionId, "file", against, path, version, ignoreWhitespace],
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
       reading.sessionDiff(
-        { sessionId, against, path, ...(previousPath !== null && { previousPath }) },
+        {
+          ...{ sessionId, against, path, ignoreWhitespace: ignoreWhitespace ? "true" : "false" },
+          ...(previousPath !== null && { previousPath }),
+        },
         { signal, output: sessionDiffSchema },
       ),
     staleTime: Infinity,
@@ -191,8 +198,11 @@ function FilePatch({ file, against, comments, review }: FileProps) {
     );
   }
   const patch = data.files.find((found) => found.path === path)?.patch ?? null;
-  if (patch !== null)
-    return <ReviewPatch {...{ path, previousPath, patch, comments, review, removable: against === "base" }} />;
+  if (patch !== null) {
+    const removable = against === "base";
+    const split = diffLayout === "split" && !narrow;
+    return <ReviewPatch {...{ path, previousPath, patch, comments, review, removable, split }} />;
+  }
   return (
     <div className="bg-well px-3 py-2 text-xs text-ink-faint">
       <p className="px-5">Binary file, or too large to show.</p>

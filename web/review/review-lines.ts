@@ -1,6 +1,7 @@
 import type { CommentSide, ReviewComment } from "../../src/wire/reviews.ts";
 import type { CodePiece } from "../session/highlight.ts";
 import type { DiffLine } from "../session/line-diff.ts";
+import { runOf } from "./patch-lines.ts";
 
 /** Lines on one side of a file, with their text. */
 export interface CommentRange {
@@ -78,8 +79,8 @@ const maxShare = 0.7;
 export function changedParts(lines: readonly DiffLine[]): ReadonlyMap<number, ChangedPart> {
   const parts = new Map<number, ChangedPart>();
   for (let at = 0; at < lines.length; ) {
-    const removed = countOf(lines, at, "removed");
-    const added = countOf(lines, at + removed, "added");
+    const removed = runOf(lines, at, "removed");
+    const added = runOf(lines, at + removed, "added");
     if (removed > 0 && removed === added && removed <= maxPaired) {
       for (let index = at; index < at + removed; index += 1) {
         const before = lines[index]?.text ?? "";
@@ -97,12 +98,6 @@ export function changedParts(lines: readonly DiffLine[]): ReadonlyMap<number, Ch
 function note(parts: Map<number, ChangedPart>, index: number, part: ChangedPart, text: string): void {
   const length = part.end - part.start;
   if (length > 0 && length <= text.trim().length * maxShare) parts.set(index, part);
-}
-
-function countOf(lines: readonly DiffLine[], from: number, kind: DiffLine["kind"]): number {
-  let end = from;
-  while (lines[end]?.kind === kind) end += 1;
-  return end - from;
 }
 
 function sharedEnds(before: string, after: string): readonly [number, number] {

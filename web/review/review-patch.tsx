@@ -1,25 +1,16 @@
-import { type KeyboardEvent, memo, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
-import { codeColour } from "../session/code-block.tsx";
-import { type DiffLine, diffOfPatch } from "../session/line-diff.ts";
 import { languageOf } from "../session/tool-summary.ts";
-import { classNames } from "../ui/class-names.ts";
 import { Block } from "./block.tsx";
 import { CommentForm, CommentView, linesWords } from "./comment-view.tsx";
-import {
-  type CommentRange,
-  changedParts,
-  type LinePiece,
-  markPieces,
-  piecesByLine,
-  placeComments,
-  placeOf,
-  rangeOf,
-} from "./review-lines.ts";
+import { PatchLineView } from "./patch-line.tsx";
+import { linesOfPatch, type PatchRow, splitRows, unifiedRows } from "./patch-lines.ts";
+import { type CommentRange, placeComments, placeOf, rangeOf } from "./review-lines.ts";
+import { useLinePieces } from "./use-line-pieces.ts";
 import type { Review } from "./use-review.ts";
 
 /** A block is one piece of the page that is rendered only near the visible part. */
-const blockLines = 100;
+const blockRows = 100;
 /** `leading-5`: a line's height before it is rendered. */
 const lineHeightPx = 20;
 
@@ -38,6 +29,7 @@ export function ReviewPatch({
   comments,
   review,
   removable,
+  split,
 }: {
   readonly path: string;
   readonly previousPath: string | null;
@@ -46,9 +38,12 @@ export function ReviewPatch({
   readonly review: Review;
   /** Whether removed lines are those of the base, on which one can comment. */
   readonly removable: boolean;
+  /** Side by side. */
+  readonly split: boolean;
 }) {
-  const lines = useMemo(() => diffOfPatch(patch), [patch]);
-  const rows = useRows(lines, languageOf(path));
+  const lines = useMemo(() => linesOfPatch(patch), [patch]);
+  const rows = useMemo(() => (split ? splitRows(lines) : unifiedRows(lines)), [lines, split]);
+  const pieces = useLinePieces(lines, languageOf(path));
   const { at, others } = useMemo(() => placeComments(lines, comments), [lines, comments]);
   const [selection, setSelection] = useState<Selection | null>(null);
   const [focused, setFocused] = useState(() => lines.findIndex((line) => placeOf(line) !== null));
@@ -93,8 +88,45 @@ export function ReviewPatch({
     const commented = range.side === "old" ? (previousPath ?? path) : path;
     add.mutate({ path: commented, body, range }, { onSuccess: close });
   };
+  const lineView = (index: number | null, side: "both" | "old" | "new") => {
+    const line = index === null ? undefined : lines[index];
+    if (index === null || line === undefined) return <div className="bg-panel" />;
+    return (
+      <PatchLineView
+        {...{ line, index, side, onLine }}
+        pieces={pieces[index]}
+        selected={isSelected(selection, index)}
+        focusable={index === focused}
+        onFocus={setFocused}
+      />
+    );
+  };
+  /** Comments on the lines of a row, and the form of the one that is being written. */
+  const notes = (row: PatchRow) => {
+    const indexes = indexesOf(row);
+    const here = indexes.flatMap((index) => at.get(index) ?? []);
+    const writing = selection !== null && indexes.includes(selection.to) ? selection.writing : null;
+    if (here.length === 0 && writing === null) return null;
+    return (
+      <div className="sticky left-0 w-[100cqw] max-w-3xl px-3">
+        {here.map((comment) => (
+          <CommentView key={comment.commentId} comment={comment} review={review} />
+        ))}
+        {writing !== null && (
+          <CommentForm
+            label={`Comment on ${linesWords(writing).toLowerCase()}`}
+            submit="Add comment"
+            busy={add.isPending}
+            error={add.error}
+            onCancel={close}
+            onSubmit={submit}
+          />
+        )}
+      </div>
+    );
+  };
 
-  const starts = Array.from({ length: Math.ceil(lines.length / blockLines) }, (_, block) => block * blockLines);
+  const starts = Array.from({ length: Math.ceil(rows.length / blockRows) }, (_, block) => block * blockRows);
   if (lines.length === 0) return <p className="px-3 py-2 text-xs text-ink-faint">No lines to show.</p>;
   return (
     <div ref={root} className="border-t border-line bg-well">
@@ -107,49 +139,33 @@ export function ReviewPatch({
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: keys of the buttons in it */}
       <div role="group" aria-label={`Changes of ${path}`} className="@container overflow-x-auto" onKeyDown={onKeyDown}>
-        <div className="w-max min-w-full py-1 font-mono text-xs leading-5">
+        <div
+          className={split ? "py-1 font-mono text-xs leading-5" : "w-max min-w-full py-1 font-mono text-xs leading-5"}
+        >
           {starts.map((start) => {
-            const end = Math.min(start + blockLines, lines.length);
-            const isNear = (index: number): boolean => index >= start && index < end;
+            const some = rows.slice(start, start + blockRows);
+            const isNear = (index: number): boolean => some.some((row) => indexesOf(row).includes(index));
             return (
               <Block
                 key={start}
-                heightPx={(end - start) * lineHeightPx}
+                heightPx={some.length * lineHeightPx}
                 kept={isNear(focused) || (selection !== null && isNear(selection.to))}
               >
                 {() =>
-                  lines.slice(start, end).map((line, offset) => {
-                    const index = start + offset;
-                    const here = at.get(index);
-                    const writing = selection?.to === index ? selection.writing : null;
+                  some.map((row, offset) => {
+                    const { left, right } = row;
+                    const isWhole = !split || (left !== null && lines[left]?.kind === "hunk");
                     return (
-                      <div key={index}>
-                        <Line
-                          line={line}
-                          pieces={rows[index]}
-                          index={index}
-                          selected={isSelected(selection, index)}
-                          focusable={index === focused}
-                          onLine={onLine}
-                          onFocus={setFocused}
-                        />
-                        {(here !== undefined || writing !== null) && (
-                          <div className="sticky left-0 w-[100cqw] max-w-3xl px-3">
-                            {here?.map((comment) => (
-                              <CommentView key={comment.commentId} comment={comment} review={review} />
-                            ))}
-                            {writing !== null && (
-                              <CommentForm
-                                label={`Comment on ${linesWords(writing).toLowerCase()}`}
-                                submit="Add comment"
-                                busy={add.isPending}
-                                error={add.error}
-                                onCancel={close}
-                                onSubmit={submit}
-                              />
-                            )}
+                      <div key={start + offset}>
+                        {isWhole ? (
+                          lineView(left, "both")
+                        ) : (
+                          <div className="grid grid-cols-2 divide-x divide-line">
+                            {lineView(left, "old")}
+                            {lineView(right, "new")}
                           </div>
                         )}
+                        {notes(row)}
                       </div>
                     );
                   })
@@ -161,6 +177,10 @@ export function ReviewPatch({
       </div>
     </div>
   );
+}
+
+function indexesOf({ left, right }: PatchRow): readonly number[] {
+  return [...new Set([left, right])].filter((index) => index !== null);
 }
 
 function isSelected(selection: Selection | null, index: number): boolean {
@@ -176,105 +196,4 @@ function focusLine(root: HTMLElement | null, index: number): void {
     button?.focus({ preventScroll: true });
     button?.scrollIntoView({ block: "nearest" });
   });
-}
-
-const looks = {
-  context: "",
-  added: "bg-diff-added-soft",
-  removed: "bg-danger-soft",
-  hunk: "bg-panel text-ink-faint",
-} as const;
-const signs = { context: " ", added: "+", removed: "−", hunk: "" } as const;
-/** For screen readers, instead of the colour. */
-const words = { context: "", added: "added: ", removed: "removed: ", hunk: "" } as const;
-
-const Line = memo(function Line(props: {
-  readonly line: DiffLine;
-  readonly pieces: readonly LinePiece[] | undefined;
-  readonly index: number;
-  readonly selected: boolean;
-  readonly focusable: boolean;
-  readonly onLine: (index: number, shiftKey: boolean) => void;
-  readonly onFocus: (index: number) => void;
-}) {
-  const { line, pieces, index, selected, focusable, onLine, onFocus } = props;
-  const { kind, text, number } = line;
-  const isLine = placeOf(line) !== null;
-  return (
-    <div className={classNames("flex", selected ? "bg-accent-soft" : looks[kind])}>
-      {isLine ? (
-        <button
-          type="button"
-          data-line={index}
-          aria-label={`Comment on ${kind === "removed" ? "removed " : ""}line ${number}`}
-          tabIndex={focusable ? 0 : -1}
-          onFocus={() => onFocus(index)}
-          onClick={(event) => onLine(index, event.shiftKey)}
-          className="w-12 shrink-0 cursor-pointer pr-2 text-right text-ink-faint select-none hover:bg-accent-fill hover:text-accent-ink"
-        >
-          {number}
-        </button>
-      ) : (
-        <span aria-hidden className="w-12 shrink-0" />
-      )}
-      <span
-        aria-hidden
-        className={classNames("w-4 shrink-0 select-none", kind === "added" ? "text-diff-added" : "text-danger")}
-      >
-        {signs[kind]}
-      </span>
-      <span className="pr-3 whitespace-pre">
-        {words[kind] !== "" && <span className="sr-only">{words[kind]}</span>}
-        {pieces === undefined
-          ? text
-          : pieces.map(({ text: part, scope, changed }, at) => (
-              <span
-                key={at}
-                className={classNames(codeColour(scope), changed && "underline decoration-2 underline-offset-3")}
-              >
-                {part}
-              </span>
-            ))}
-      </span>
-    </div>
-  );
-});
-
-/** The pieces of each line: coloured once the highlighter is loaded, and with the part of it that changed. */
-function useRows(lines: readonly DiffLine[], language: string): readonly (readonly LinePiece[] | undefined)[] {
-  const parts = useMemo(() => changedParts(lines), [lines]);
-  const [coloured, setColoured] = useState<{
-    readonly lines: readonly DiffLine[];
-    readonly rows: ReadonlyMap<number, Parameters<typeof markPieces>[0]>;
-  } | null>(null);
-  useEffect(() => {
-    if (language === "") return;
-    let wanted = true;
-    void import("../session/highlight.ts").then(
-      ({ highlight }) => {
-        if (!wanted) return;
-        const rows = new Map<number, Parameters<typeof markPieces>[0]>();
-        for (const kind of ["removed", "added"] as const) {
-          const indexes = lines.flatMap((line, index) =>
-            line.kind === kind || line.kind === "context" ? [index] : [],
-          );
-          const pieces = highlight(indexes.map((index) => lines[index]?.text ?? "").join("\n"), language);
-          if (pieces === null) return;
-          for (const [at, row] of piecesByLine(pieces).entries()) rows.set(indexes[at] ?? -1, row);
-        }
-        setColoured({ lines, rows });
-      },
-      () => undefined, // it stays plain
-    );
-    return () => {
-      wanted = false;
-    };
-  }, [lines, language]);
-  return useMemo(() => {
-    const rows = coloured?.lines === lines ? coloured.rows : null;
-    return lines.map(({ text }, index) => {
-      const pieces = rows?.get(index) ?? (parts.has(index) ? [{ text, scope: null }] : undefined);
-      return pieces && markPieces(pieces, parts.get(index));
-    });
-  }, [lines, parts, coloured]);
 }

@@ -1,11 +1,12 @@
-import { RefreshCw } from "lucide-react";
+import { Columns2, Pilcrow, RefreshCw } from "lucide-react";
 import type { SessionDiff } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
+import { changePreferences, usePreferences } from "../app/preferences.ts";
 import { counted } from "../session/session-words.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { EmptyState } from "../ui/notice.tsx";
-import { Scrollable } from "../ui/page.tsx";
+import { Scrollable, useNarrow } from "../ui/page.tsx";
 import { type Against, ReviewFiles } from "./review-files.tsx";
 import { SendReview } from "./send-review.tsx";
 import { useReview } from "./use-review.ts";
@@ -22,6 +23,9 @@ export function ReviewTab(props: {
   const { summary, diff, against, onAgainst, refreshing, onRefresh } = props;
   const { files, base, truncated } = diff;
   const review = useReview(summary);
+  const { diffLayout, ignoreWhitespace } = usePreferences();
+  const split = diffLayout === "split";
+  const narrow = useNarrow();
   const viewed = files.filter((file) => review.isViewed(file.path, file.version)).length;
   return (
     <>
@@ -46,6 +50,22 @@ export function ReviewTab(props: {
               {viewed} of {files.length} viewed
             </span>
           )}
+          {!narrow && (
+            <IconButton
+              label="Side by side"
+              icon={Columns2}
+              aria-pressed={split}
+              className="aria-pressed:bg-accent-soft aria-pressed:text-accent"
+              onClick={() => changePreferences({ diffLayout: split ? "unified" : "split" })}
+            />
+          )}
+          <IconButton
+            label="Ignore whitespace"
+            icon={Pilcrow}
+            aria-pressed={ignoreWhitespace}
+            className="aria-pressed:bg-accent-soft aria-pressed:text-accent"
+            onClick={() => changePreferences({ ignoreWhitespace: !ignoreWhitespace })}
+          />
           <IconButton
             label="Refresh"
             icon={RefreshCw}

@@ -3,6 +3,7 @@ import { lazy, Suspense, useState } from "react";
 import { sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
+import { usePreferences } from "../app/preferences.ts";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
 const ReviewTab = lazy(async () => ({ default: (await import("../review/review-tab.tsx")).ReviewTab }));
@@ -18,12 +19,16 @@ export function ChangesTab({
 }) {
   const [against, setAgainst] = useState<"base" | "head">("base");
   const { sessionId, updatedAt, activity, worktree } = summary;
+  const ignoreWhitespace = usePreferences().ignoreWhitespace ? "true" : "false";
   const { data, error, isFetching, refetch } = useQuery({
-    queryKey: ["diff", sessionId, against, updatedAt, activity],
+    queryKey: ["diff", sessionId, against, ignoreWhitespace, updatedAt, activity],
     enabled: !paused && worktree?.removed !== true,
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
-      reading.sessionDiff({ sessionId, against, patches: "false" }, { signal, output: sessionDiffSchema }),
+      reading.sessionDiff(
+        { sessionId, against, ignoreWhitespace, patches: "false" },
+        { signal, output: sessionDiffSchema },
+      ),
     staleTime: 2_000,
     gcTime: 10_000,
   });
