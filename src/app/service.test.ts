@@ -206,7 +206,7 @@ test("a gateway that stops at its start is reported, with the command that shows
     code: 1,
     stdout: "",
     stderr:
-      "postern: service_failed: The service is installed, but its gateway stops at its start. To see why: journalctl --user --unit=postern.service\n",
+      "postern: service_failed: The service is installed, but its gateway stops during startup. To see why: journalctl --user --unit=postern.service\n",
   });
 });
 

@@ -83,7 +83,7 @@ export function createService(
       if ((await findExecutable(name, env["PATH"] ?? "")) !== null) return;
       throw new PosternError(
         "service_manager_missing",
-        `\`${name}\` is not on PATH, so no service can be installed. Start \`postern serve\` with this machine's own process manager.`,
+        `\`${name}\` is not on PATH, so no service can be installed. Start \`postern serve\` with another process manager.`,
       );
     },
   };
@@ -100,7 +100,7 @@ async function untilAnswered(socketPath: string, manager: ServiceManager): Promi
   while (!(await isAnswered(socketPath))) {
     const { running } = await manager.status();
     if (systemClock.now() - startedAt > (running ? startTimeoutMs : launchTimeoutMs)) {
-      const found = running ? "its gateway does not answer" : "its gateway stops at its start";
+      const found = running ? "its gateway does not respond" : "its gateway stops during startup";
       throw new PosternError(
         "service_failed",
         `The service is installed, but ${found}. To see why: ${manager.showLog}`,

@@ -25,7 +25,7 @@ const idleTimeoutSchema = z
   });
 
 const extractorModel = {
-  model: z.string().min(1).max(100).describe("The provider's name of the model."),
+  model: z.string().min(1).max(100).describe("The provider's name for the model."),
   apiKeyVariable: z
     .string()
     .regex(/^POSTERN_[A-Z0-9_]+$/)
@@ -43,7 +43,7 @@ export const configFileSchema = z.strictObject({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      "The public address, when the gateway is behind a proxy. With https, browsers send their sign-in only over https.",
+      "The public address, when the gateway is behind a proxy. If it is https, browsers send their sign-in cookie only over https.",
     ),
   insecureHttp: z
     .stringbool()
@@ -89,7 +89,7 @@ export const configFileSchema = z.strictObject({
         .enum(["opaque", "jwt"])
         .default("opaque")
         .describe(
-          "`jwt` (RFC 9068) for your own resource servers. Opaque tokens can be revoked individually and immediately.",
+          "Token format. `jwt` (RFC 9068) is for your own resource servers. Opaque tokens can be revoked individually and immediately.",
         ),
       registration: z
         .enum(["on", "off"])
@@ -101,11 +101,11 @@ export const configFileSchema = z.strictObject({
         .describe("Whether a client's ID can be the URL of its metadata document."),
     })
     .prefault({})
-    .describe("Settings of the authorization server for apps."),
+    .describe("Settings of the OAuth authorization server for apps."),
   trustedIssuers: z
     .array(
       z.strictObject({
-        issuer: z.url().describe("Its `iss`."),
+        issuer: z.url().describe("The `iss` claim of its tokens."),
         jwksUri: z.url().describe("The URL of its keys."),
         audience: z.string().min(1).describe("The required audience of its tokens."),
         algorithms: z
@@ -127,7 +127,7 @@ export const configFileSchema = z.strictObject({
     .array(z.string().refine(isAddressEntry, "Use a host name, an IP address or a network such as 10.1.0.0/16."))
     .max(100)
     .default([])
-    .describe("Private hosts, addresses and networks that webhooks can reach, also without TLS."),
+    .describe("Private hosts, addresses and networks that webhooks can reach, with or without TLS."),
   memory: z
     .strictObject({
       record: z
@@ -153,14 +153,14 @@ export const configFileSchema = z.strictObject({
         .describe("A model that extracts more facts than the built-in rules. Memory entries are sent to it."),
     })
     .prefault({})
-    .describe("Settings of memory."),
+    .describe("Memory settings."),
   telegram: z
     .strictObject({
       allowedUserIds: z
         .array(z.int().positive())
         .min(1)
         .max(100)
-        .describe("Telegram user IDs of the people that the bot answers. All others get no answer."),
+        .describe("Telegram user IDs that the bot answers. It ignores everyone else."),
       scopes: z
         .array(z.enum(["coding:read", "coding:write", "coding:drive"]))
         .min(1)

@@ -52,7 +52,7 @@ describeOnBothStores("a chat", (openStore) => {
     bot.write(me, "/ask first");
     await scene.shown("ECHO first");
     bot.write(me, "/queue");
-    await scene.shown("No prompts wait.");
+    await scene.shown("No queued prompts.");
     const queuedAt = new Date(0).toISOString();
     const waits = (text: string, position: number): QueuedPrompt => {
       const promptId = `00000000-0000-4000-8000-00000000000${position}`;
@@ -66,7 +66,7 @@ describeOnBothStores("a chat", (openStore) => {
     await scene.shown("✕ Cancelled: then the tests");
     expect(sessions.queued.map(({ text }) => text)).toEqual(["fix the build"]);
     bot.press(me, list, "then the tests");
-    await expect.poll(() => bot.notices, patience).toContain("This prompt does not wait any more.");
+    await expect.poll(() => bot.notices, patience).toContain("This prompt is no longer queued.");
   });
 
   test("a request is allowed for the session after the rule was shown in words", async () => {

@@ -26,12 +26,12 @@ export async function cancelPrompt(dealing: Dealing, { incoming }: Dealt, prompt
     return { sessionId: queue.sessionId, say: [plainMessage(words), ...rest], notice: "Cancelled." };
   } catch (error) {
     if (!hasCode(error, "prompt_already_sent") && !hasCode(error, "prompt_not_found")) throw error;
-    return { sessionId, notice: "This prompt does not wait any more." };
+    return { sessionId, notice: "This prompt is no longer queued." };
   }
 }
 
 function queueMessage({ prompts }: PromptQueueOutput): MessageBody {
-  if (prompts.length === 0) return plainMessage(styled("No prompts wait."));
+  if (prompts.length === 0) return plainMessage(styled("No queued prompts."));
   const lines = prompts.map(({ position, text, attachments }) => {
     const files = attachments.length === 0 ? "" : ` 📎${attachments.length}`;
     return `\n${position + 1}. ${plainLine(text, maxListedLength)}${files}`;

@@ -24,7 +24,7 @@ export const commands = [
   { name: "agent", words: "Choose the agent for new sessions" },
   { name: "sessions", words: "List sessions and choose one" },
   { name: "read", words: "Show the latest messages" },
-  { name: "queue", words: "List and cancel prompts that wait" },
+  { name: "queue", words: "List and cancel queued prompts" },
   { name: "interrupt", words: "Stop the running turn" },
   { name: "close", words: "Close the session" },
   { name: "help", words: "Show help" },

@@ -35,7 +35,7 @@ export async function offerRule(dealing: Dealing, { incoming }: Dealt, permissio
 function obstacleIn({ rules, covers, refusal, undriven }: PermissionRulesPreview): string | null {
   if (refusal !== null) return shortened(plainWords(`No rule: ${refusal}`), 190);
   if (undriven)
-    return "This session also got prompts from callers who cannot answer requests. Add the rule in the web application.";
+    return "This session also received prompts from callers who cannot answer permission requests. Add the rule in the web application.";
   if (!covers || rules.some(({ tooBroad }) => tooBroad !== null)) {
     return "A rule for this would be too broad. Allow it once, or add a rule in the web application.";
   }

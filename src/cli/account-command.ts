@@ -31,7 +31,7 @@ export function addAccountCommands(program: Command, context: CliContext): void 
       `its scopes, comma-separated: ${accountScopeSchema.options.join(", ")}`,
       listOf(accountScopeSchema),
     )
-    .option("--base-url <url>", "gateway address for the link (default: that of the running gateway)", webAddress)
+    .option("--base-url <url>", "gateway address for the link (default: the running gateway's)", webAddress)
     .action((name: string, options: AddOptions) => addAccount(name, options, context));
 
   describe(group.command("list"), ["postern account list", "postern account list --json"])
@@ -72,7 +72,7 @@ async function addAccount(name: string, options: AddOptions, context: CliContext
   const shown = plainLine(name);
   context.stderr(
     `Added ${shown} with ${scopeList(added.scopes)}. The link signs in one browser as ${shown}. Single use, expires in ${minutes} minutes;\n` +
-      `\`postern login-link --account\` makes another.\n`,
+      `\`postern login-link --account\` creates another link.\n`,
   );
 }
 
@@ -95,7 +95,7 @@ export function addLoginLinkCommands(program: Command, context: CliContext): voi
   ])
     .description("print a single-use link that signs in a browser as you")
     .option("--account <account>", "sign in as this account, by its name or ID (default: you, the owner)")
-    .option("--base-url <url>", "the address that the browser uses (default: that of the running gateway)", webAddress)
+    .option("--base-url <url>", "the address that the browser uses (default: the running gateway's)", webAddress)
     .action((options: LinkOptions) => makeLink(options, context));
 
   const group = program.command("browser").description("list and sign out browsers");

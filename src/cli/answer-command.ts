@@ -46,10 +46,10 @@ export function addAnswerCommand(group: Command, context: CliContext): void {
   ])
     .description("allow or deny a permission request, or answer a question or dialog; without options, show it")
     .argument("<sessionId>", sessionIdHelp)
-    .argument("[permissionId]", "which permission (default: the only one)")
+    .argument("[permissionId]", "permission request (default: the only one)")
     .option("--allow", "allow the request")
     .option("--deny", "deny the request")
-    .option("--message <text>", "with --deny: a message for the agent")
+    .option("--message <text>", "with --deny: message to the agent")
     .option("--answer <question=answer>", "answer a question; repeat for each question", collect)
     .option("--choice <number>", "choose this option of a dialog")
     .option(

@@ -24,7 +24,7 @@ const lastScreen = "\u001b[2J\u001b[31mNo such model:\u009b0m x-9\r\n  try /mode
 const framed = "The agent's last screen:\n\n  │ No such model: x-9\n  │   try /model\n\n";
 
 test("ask prints the last screen of an agent that did not start, without control characters, then what to do", async () => {
-  const detail = "claude-code ended (exit code 1) before it took the prompt. See `postern doctor --smoke`.";
+  const detail = "claude-code ended (exit code 1) before it accepted the prompt. See `postern doctor --smoke`.";
   const body = problem(503, "agent_start_failed", { detail, sessionId: "0b0c", exitCode: 1, signal: null, lastScreen });
   const failed = { coding_ask: [{ status: 503, body }] } as const;
   expect(await coding(failed, "ask", "hi")).toEqual({

@@ -58,11 +58,11 @@ export function addAskCommand(group: Command, context: CliContext): void {
   ])
     .description("send a prompt to an agent, wait for its turn to end, and print the answer")
     .argument("<prompt>", "the prompt; `-` reads standard input")
-    .option("--dir <path>", "where it works (default: here, or where the session does)")
-    .option("--agent <name>", "which agent (default: the configured one)")
+    .option("--dir <path>", "working directory (default: the current one, or the session's)")
+    .option("--agent <name>", "agent to use (default: the configured default)")
     .option("--session <id>", "continue this session")
     .option("--model <name>", "the agent's model")
-    .option("--system-prompt <text>", "appended to the agent's own system prompt, in a new session")
+    .option("--system-prompt <text>", "text to append to the agent's system prompt; new sessions only")
     .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
     .option("--worktree", "work in a separate Git worktree next to the repository, on a new branch")
     .option("--branch <name>", "with --worktree: the new branch (default: a name from the prompt)")
@@ -75,7 +75,7 @@ export function addAskCommand(group: Command, context: CliContext): void {
       oneOf(onDraftSchema),
     )
     .option("--attach <file>", "send an image, PDF or text file with the prompt; repeat it for more files", collect)
-    .option("--idempotency-key <key>", "makes a repeated request safe")
+    .option("--idempotency-key <key>", "retrying with the same key does not send the prompt twice")
     .option("--wait <seconds>", "wait up to this long (default: until the turn ends)", wholeNumber(0, maxFollowS))
     .action((prompt: string, options: AskOptions) => ask(prompt, { options, context }));
 }

@@ -18,9 +18,9 @@ interface RestoreOptions extends CommonOptions {
 export function addBackupCommands(program: Command, context: CliContext): void {
   describe(program.command("backup"), ["postern backup", "postern backup /mnt/disk/postern.tar.gz --with-recordings"])
     .description(
-      "back up the state folder to one file, also while a gateway runs: the store, config.json, gateway-id and the key. Protect the file like a password",
+      "back up the state folder (store, config.json, gateway-id and key) to one file; the gateway can keep running. Protect the file like a password",
     )
-    .argument("[file]", "where it goes (default: postern-<time>.tar.gz in this folder)")
+    .argument("[file]", "path of the backup (default: postern-<time>.tar.gz in the current folder)")
     .option("--without-key", "omit the key: without it, encrypted parts of the store cannot be read")
     .option("--with-recordings", "include terminal recordings")
     .action(async (file: string | undefined, options: BackupOptions) => {
@@ -46,7 +46,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     "postern restore postern-2026-01-31T12-00-00.tar.gz --replace",
   ])
     .description(
-      "restore the state folder from a backup, completely or not at all. Stop the gateway first. Items that were deleted or revoked since stay that way, if the current store has a record of it",
+      "restore the state folder from a backup; a failed restore changes nothing. Stop the gateway first. Items deleted or revoked since the backup stay deleted or revoked, if the current store has a record of it",
     )
     .argument("<file>", "the backup")
     .option("--replace", "move the existing state aside and keep it")
@@ -69,7 +69,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
       if (!withKey) context.stderr("The backup has no key. Copy the original `key` file into the state folder.\n");
       if (replayed === null) {
         return context.stderr(
-          "Items that were deleted or revoked after the backup are restored too, because there is no record of them here.\n",
+          "Items deleted or revoked after the backup are also restored, because there is no record of them here.\n",
         );
       }
       const { logs, sessions, accounts, credentials } = replayed;

@@ -20,8 +20,8 @@ export function addEventsCommand(program: Command, context: CliContext): void {
     "postern events --count 1 --session 0b0c…",
   ])
     .description("print session events, one per line, until interrupted; resumes when the gateway restarts")
-    .option("--follow", "go on until interrupted (it does so in any case)")
-    .option("--session <sessionId>", "only this session and the ones that continue it")
+    .option("--follow", "run until interrupted (the default)")
+    .option("--session <sessionId>", "only this session and sessions that continue it")
     .option("--after <eventId>", "start after this event, if it is still stored")
     .option("--count <number>", "exit after this many events", wholeNumber(1, 1_000_000))
     .action(async ({ json, session, after, count = Infinity }: EventsOptions) => {

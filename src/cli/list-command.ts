@@ -58,9 +58,9 @@ export function addListCommand(group: Command, context: CliContext): void {
     .option("--label <label>", "only sessions with this label")
     .option("--pinned", "only pinned sessions")
     .option("--archived", "only archived sessions")
-    .option("--all", "archived sessions too")
-    .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
-    .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
+    .option("--all", "include archived sessions")
+    .option("--limit <count>", "maximum number of results (default: 20)", wholeNumber(1, 200))
+    .option("--offset <count>", "skip this many results", wholeNumber(0, 10_000_000))
     .action((options: ListOptions) => list(options, context));
 }
 
@@ -166,7 +166,7 @@ export function addSearchCommand(group: Command, context: CliContext): void {
     .argument("<query...>", "words to search for")
     .option(
       "--in <where>",
-      "title (and first message), or all (every turn) (default: title)",
+      "title (titles and first messages) or all (every turn) (default: title)",
       oneOf(searchInputSchema.shape.in),
     )
     .option("--agent <name>", "only sessions of this agent")
@@ -174,9 +174,9 @@ export function addSearchCommand(group: Command, context: CliContext): void {
     .option("--status <status>", "initializing, running, completed or failed", oneOf(searchInputSchema.shape.status))
     .option("--label <label>", "only sessions with this label")
     .option("--pinned", "only pinned sessions")
-    .option("--archived", "only archived sessions (default: these too)")
-    .option("--limit <count>", "at most so many (default: 10)", wholeNumber(1, 200))
-    .option("--offset <count>", "skip this many", wholeNumber(0, 10_000_000))
+    .option("--archived", "only archived sessions (default: all sessions)")
+    .option("--limit <count>", "maximum number of results (default: 10)", wholeNumber(1, 200))
+    .option("--offset <count>", "skip this many results", wholeNumber(0, 10_000_000))
     .action((query: readonly string[], options: SearchOptions) => search(query.join(" "), { options, context }));
 }
 

@@ -60,7 +60,7 @@ function addListCommand(group: Command, context: CliContext): void {
     .option("--session <id>", "only this session")
     .option("--source <source>", "session (recorded) or api (submitted)", oneOf(listLogsInputSchema.shape.source))
     .option("--status <status>", "pending, ready or failed", oneOf(listLogsInputSchema.shape.status))
-    .option("--limit <count>", "at most so many (default: 50)", wholeNumber(1, 200))
+    .option("--limit <count>", "maximum number of results (default: 50)", wholeNumber(1, 200))
     .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, session: sessionId, source, status, limit, cursor }: ListOptions) => {
       const gateway = await connect(context);
@@ -105,7 +105,7 @@ function addAddCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("record"), ["postern memory record 0b0c…"])
-    .description("save a session to memory now, including turns that were deleted from it before")
+    .description("save a session to memory now, including turns that were deleted from memory")
     .argument("<sessionId>", sessionIdHelp)
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const recorded = await (await connect(context)).recordSession({ sessionId }, { output: sessionRecordedSchema });
@@ -143,7 +143,7 @@ function addQueryCommands(group: Command, context: CliContext): void {
     .option("--session <id>", "only this session")
     .option("--source <source>", "session (recorded) or api (submitted)", oneOf(searchLogsInputSchema.shape.source))
     .option("--status <status>", "pending, ready or failed", oneOf(searchLogsInputSchema.shape.status))
-    .option("--limit <count>", "at most so many (default: 20)", wholeNumber(1, 200))
+    .option("--limit <count>", "maximum number of results (default: 20)", wholeNumber(1, 200))
     .action(async (words: readonly string[], options: SearchOptions) => {
       const { json, session: sessionId, source, status, limit } = options;
       const q = words.join(" ");
@@ -164,13 +164,13 @@ function addQueryCommands(group: Command, context: CliContext): void {
     "postern memory facts --subject Decision:timeout",
     "postern memory facts --object File:/code/app/main.ts --predicate edited --as-of 2026-05-01T00:00:00Z",
   ])
-    .description("list facts, newest first, each with the time for which it is valid")
+    .description("list facts, newest first, with their period of validity")
     .option("--subject <thing>", "Type:key, or an ID")
     .option("--predicate <name>", "decided, status, edited, read, ran, last_exit, current_branch, …")
     .option("--object <thing>", "Type:key, or an ID")
-    .option("--as-of <time>", "only what held then (ISO 8601)")
-    .option("--known-at <time>", "as if nothing had been recorded since (ISO 8601)")
-    .option("--limit <count>", "at most so many (default: 100)", wholeNumber(1, 200))
+    .option("--as-of <time>", "only facts that were valid at this time (ISO 8601)")
+    .option("--known-at <time>", "ignore everything recorded after this time (ISO 8601)")
+    .option("--limit <count>", "maximum number of results (default: 100)", wholeNumber(1, 200))
     .option("--cursor <cursor>", "continue after a previous page")
     .action(async ({ json, ...query }: FactsOptions) => {
       const page = await (await connect(context)).findFacts(query, { output: factPageSchema });

@@ -33,7 +33,7 @@ const pageSize = 200;
 /** `postern memory delete|purge`. */
 export function addForgetCommands(group: Command, context: CliContext): void {
   describe(group.command("delete"), ["postern memory delete 0198…", "postern memory delete 0198… --yes --json"])
-    .description("permanently delete an entry and everything derived only from it, after showing what is deleted")
+    .description("show what would be deleted, then permanently delete an entry and everything derived only from it")
     .argument("<logId>", "the ID that `postern memory list` shows")
     .option("--yes", "skip the confirmation")
     .action((logId: string, options: DeleteOptions) => deleteOne(logId, { options, context }));
@@ -44,10 +44,10 @@ export function addForgetCommands(group: Command, context: CliContext): void {
     "postern memory purge --all --yes",
   ])
     .description(
-      "permanently delete entries: of a session, before a time, or all of your account. Backups still contain them, and pre-upgrade copies do for up to 30 days",
+      "permanently delete all entries of a session, from before a time, or of your account. Backups keep them, and pre-upgrade copies keep them for up to 30 days",
     )
     .option("--session <id>", "all entries of this session")
-    .option("--before <time>", "what happened before this date or time (ISO 8601)", moment)
+    .option("--before <time>", "entries from before this date or time (ISO 8601)", moment)
     .option("--all", "all")
     .option("--yes", "skip the confirmation")
     .action(async (options: PurgeOptions) => {
@@ -99,7 +99,7 @@ async function purge(gateway: PosternClient, { options, context }: Run<PurgeOpti
   const { deleted, facts, isPending } = await deleteEach(gateway, { logIds, context, quiet: options.json === true });
   if (options.json) return context.stdout(`${printableJson({ deleted })}\n`);
   context.stdout(`Deleted ${count(deleted, "entry", "entries")} with ${count(facts, "fact")}.\n`);
-  if (isPending) context.stderr("Erasing them from the database file is pending, because it is being read.\n");
+  if (isPending) context.stderr("They are not erased from the database file yet, because it is being read.\n");
   if (logIds.length === maxPurged) context.stderr("There may be more: run it again.\n");
 }
 

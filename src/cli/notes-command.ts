@@ -32,7 +32,7 @@ function addRenameCommand(group: Command, context: CliContext): void {
     "postern coding rename 0b0c… Fix the flaky login test",
     "postern coding rename last --undo",
   ])
-    .description("give a session another title, for everyone who can see it; the agent does not see it")
+    .description("change a session's title for everyone who can see the session; the agent does not see it")
     .argument("<sessionId>", sessionIdHelp)
     .argument("[title...]", "the new title")
     .option("--undo", "show the agent's title again")
@@ -48,7 +48,7 @@ function addRenameCommand(group: Command, context: CliContext): void {
 
 function addMarkCommands(group: Command, context: CliContext): void {
   describe(group.command("pin"), ["postern coding pin 0b0c…", "postern coding pin 0b0c… --undo"])
-    .description("pin a session: the web application shows it above all others")
+    .description("pin a session to the top of the list in the web application")
     .argument("<sessionId>", sessionIdHelp)
     .option("--undo", "unpin it")
     .action(async (sessionId: string, options: UndoOptions) => {
@@ -57,7 +57,7 @@ function addMarkCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("archive"), ["postern coding archive 0b0c…", "postern coding archive 0b0c… --undo"])
-    .description("leave a session out of lists, unless its agent needs an answer. `list --archived` shows it")
+    .description("hide a session from lists, unless its agent needs an answer. `list --archived` shows it")
     .argument("<sessionId>", sessionIdHelp)
     .option("--undo", "show it in lists again")
     .action(async (sessionId: string, options: UndoOptions) => {
@@ -75,7 +75,7 @@ function addLabelCommands(group: Command, context: CliContext): void {
   ])
     .description("add labels to a session, or remove them")
     .argument("<sessionId>", sessionIdHelp)
-    .argument("<labels...>", "up to 20 labels of up to 50 characters; upper and lower case are the same")
+    .argument("<labels...>", "up to 20 labels of up to 50 characters, ignoring case")
     .option("--remove", "remove these labels")
     .action(async (sessionId: string, labels: readonly string[], options: LabelOptions) => {
       const edits = options.remove ? { removeLabels: [...labels] } : { addLabels: [...labels] };
@@ -85,7 +85,7 @@ function addLabelCommands(group: Command, context: CliContext): void {
     });
 
   describe(group.command("labels"), ["postern coding labels"])
-    .description("list all labels, with the number of their sessions")
+    .description("list all labels and the number of sessions with each")
     .action(async (options: CommonOptions) => {
       const output = await (await connect(context)).listLabels({}, { output: labelListSchema });
       if (options.json) return context.stdout(`${printableJson(output)}\n`);

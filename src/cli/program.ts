@@ -23,8 +23,8 @@ import { addUninstallCommand } from "./uninstall-command.ts";
 import { addWebhookCommands } from "./webhook-command.ts";
 
 const manual = `
-Sessions are named by their ID, by its first characters (4 or more) if no other
-ID starts with them, or by \`last\`: the most recently updated session.
+To select a session, give its ID, the first characters of its ID (at least 4,
+and unique), or \`last\` for the most recently updated session.
 
 Exit codes:
 ${exitCodeWords.map(({ code, long }) => `  ${code}  ${long}`).join("\n")}

@@ -14,7 +14,7 @@ import { cutEnd, plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
-const promptHelp = "place in the queue (1 is sent next), prompt ID, or the start of it (4 characters or more)";
+const promptHelp = "position in the queue (1 is sent next), prompt ID, or its first characters (at least 4)";
 /** IDs in a table are cut to this length, which names them uniquely among 20. */
 const shownIdLength = 8;
 const minPrefix = 4;
@@ -22,7 +22,7 @@ const shownTextLength = 100;
 
 /** `postern coding queue …`: the prompts that wait in a session. */
 export function addQueueCommands(coding: Command, context: CliContext): void {
-  const group = coding.command("queue").description("see and change the prompts that wait in a session");
+  const group = coding.command("queue").description("view and change a session's queued prompts");
   addListCommand(group, context);
   addEditCommand(group, context);
   addMoveCommand(group, context);
@@ -32,19 +32,19 @@ export function addQueueCommands(coding: Command, context: CliContext): void {
 
 function addListCommand(group: Command, context: CliContext): void {
   describe(group.command("list"), ["postern coding queue list 0b0c…", "postern coding queue list last --json"])
-    .description("list the prompts that wait in a session, in the order in which they are sent")
+    .description("list a session's queued prompts in the order they will be sent")
     .argument("<sessionId>", sessionIdHelp)
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const queue = await listOf(await connect(context), sessionId);
       if (json) return context.stdout(`${printableJson(queue)}\n`);
-      if (queue.prompts.length === 0) return context.stderr("No prompts wait.\n");
+      if (queue.prompts.length === 0) return context.stderr("No queued prompts.\n");
       return context.stdout(`${queueTable(queue)}\n`);
     });
 }
 
 function addEditCommand(group: Command, context: CliContext): void {
   describe(group.command("edit"), ['postern coding queue edit 0b0c… 1 "fix the build, then the tests"'])
-    .description("replace the text of a prompt that waits")
+    .description("replace the text of a queued prompt")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<prompt>", promptHelp)
     .argument("<text>", "the new text")
@@ -58,10 +58,10 @@ function addEditCommand(group: Command, context: CliContext): void {
 
 function addMoveCommand(group: Command, context: CliContext): void {
   describe(group.command("move"), ["postern coding queue move 0b0c… 3 1"])
-    .description("move a prompt that waits to another place in the queue")
+    .description("move a queued prompt to another position")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<prompt>", promptHelp)
-    .argument("<place>", "the new place; 1 is sent next", wholeNumber(1, 1_000))
+    .argument("<place>", "the new position; 1 is sent next", wholeNumber(1, 1_000))
     .action(async (sessionId: string, prompt: string, place: number, options: CommonOptions) => {
       const client = await connect(context);
       const promptId = await promptIdOf(client, sessionId, prompt);
@@ -73,7 +73,7 @@ function addMoveCommand(group: Command, context: CliContext): void {
 
 function addSendNowCommand(group: Command, context: CliContext): void {
   describe(group.command("send-now"), ["postern coding queue send-now 0b0c… 2"])
-    .description("stop the current turn, and send a prompt that waits. Resumes a session that has stopped")
+    .description("stop the current turn and send a queued prompt now; resumes a stopped session")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<prompt>", promptHelp)
     .action(async (sessionId: string, prompt: string, options: CommonOptions) => {
@@ -87,7 +87,7 @@ function addSendNowCommand(group: Command, context: CliContext): void {
 
 function addCancelCommand(group: Command, context: CliContext): void {
   describe(group.command("cancel"), ["postern coding queue cancel 0b0c… 1"])
-    .description("remove a prompt that waits from the queue, and print it")
+    .description("remove a prompt from the queue and print it")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<prompt>", promptHelp)
     .action(async (sessionId: string, prompt: string, { json }: CommonOptions) => {
@@ -115,7 +115,7 @@ async function promptIdOf(client: PosternClient, sessionId: string, given: strin
   if (given.length > shownIdLength) return given; // it may have been sent already: the gateway says so
   throw new PosternError(
     "prompt_not_found",
-    `"${plainLine(given)}" names no prompt that waits. List them with \`postern coding queue list ${plainLine(sessionId)}\`.`,
+    `"${plainLine(given)}" matches no queued prompt. List them with \`postern coding queue list ${plainLine(sessionId)}\`.`,
   );
 }
 
@@ -126,7 +126,7 @@ function printChanged(context: CliContext, answer: ChangedPrompt, { json }: Comm
 }
 
 function sentWords({ deliveryState, sessionId }: ChangedPrompt): string {
-  if (deliveryState === "queued") return "The prompt is next. It is sent when the agent takes input.";
+  if (deliveryState === "queued") return "The prompt is next in the queue, and is sent when the agent accepts input.";
   return `Sent. Read the answer with \`postern coding read ${plainLine(sessionId)}\`.`;
 }
 

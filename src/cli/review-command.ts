@@ -15,7 +15,7 @@ import { count, cutEnd, plainLine, plainText, printableJson, table } from "./pla
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
-const commentHelp = "comment ID, or the start of it (4 characters or more)";
+const commentHelp = "comment ID, or its first characters (at least 4)";
 const shownIdLength = 8;
 const minPrefix = 4;
 const shownTextLength = 60;
@@ -58,7 +58,7 @@ function addAddCommand(group: Command, context: CliContext): void {
     .argument("<path>", "file, relative to the root of the worktree or repository")
     .argument("<lines>", "a line, or a range such as 12-20", lineRange)
     .argument("<text>", "the comment")
-    .option("--old", "the lines are those before the change")
+    .option("--old", "the line numbers are those of the old version")
     .action(async (sessionId: string, path: string, lines: LineRange, body: string, { json, old }: AddOptions) => {
       const input = { sessionId, path, ...lines, body, ...(old && { side: "old" as const }) };
       const comment = await (await connect(context)).addReviewComment(input, { output: reviewCommentSchema });
@@ -69,7 +69,7 @@ function addAddCommand(group: Command, context: CliContext): void {
 
 function addEditCommands(group: Command, context: CliContext): void {
   describe(group.command("edit"), ['postern coding review edit 0b0c… 3f2a "Use the rate of the country."'])
-    .description("replace the text of a comment that was not sent")
+    .description("replace the text of a comment that has not been sent")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<comment>", commentHelp)
     .argument("<text>", "the new text")
@@ -84,7 +84,7 @@ function addEditCommands(group: Command, context: CliContext): void {
       edit(context, { sessionId, comment, change: { state: "resolved" } }, options, "Resolved"),
     );
   describe(group.command("reopen"), ["postern coding review reopen 0b0c… 3f2a"])
-    .description("open a comment again, so that it can be sent again")
+    .description("reopen a comment so that it can be sent again")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<comment>", commentHelp)
     .action((sessionId: string, comment: string, options: CommonOptions) =>
@@ -112,7 +112,7 @@ async function edit(
 
 function addDeleteCommand(group: Command, context: CliContext): void {
   describe(group.command("delete"), ["postern coding review delete 0b0c… 3f2a"])
-    .description("delete a comment, and print it")
+    .description("delete a comment and print it")
     .argument("<sessionId>", sessionIdHelp)
     .argument("<comment>", commentHelp)
     .action(async (sessionId: string, comment: string, { json }: CommonOptions) => {
@@ -126,7 +126,7 @@ function addDeleteCommand(group: Command, context: CliContext): void {
 
 function addSendCommands(group: Command, context: CliContext): void {
   describe(group.command("preview"), ["postern coding review preview 0b0c…"])
-    .description("print the prompt that your open comments make")
+    .description("print the prompt that `send` would send")
     .argument("<sessionId>", sessionIdHelp)
     .action(async (sessionId: string, { json }: CommonOptions) => {
       const preview = await (await connect(context)).previewReview({ sessionId }, { output: reviewPromptSchema });
@@ -168,7 +168,7 @@ async function commentIdOf(client: PosternClient, sessionId: string, given: stri
   if (only !== undefined && named.length === 1) return only.commentId;
   throw new PosternError(
     "comment_not_found",
-    `"${plainLine(given)}" names no comment. List them with \`postern coding review list ${plainLine(sessionId)}\`.`,
+    `"${plainLine(given)}" matches no comment. List them with \`postern coding review list ${plainLine(sessionId)}\`.`,
   );
 }
 

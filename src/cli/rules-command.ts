@@ -52,13 +52,13 @@ export function addRulesCommands(program: Command, context: CliContext): void {
     .description("add a standing rule for a folder or a session")
     .argument("<pattern>", "the first words of the commands, or a path below the folder with * and **")
     .option("--tool <tool>", "command, edit or read", oneOf(addPermissionRuleInputSchema.shape.tool), "command")
-    .option("--deny", "deny matching requests; deny rules win")
+    .option("--deny", "deny matching requests; deny rules take precedence")
     .option("--folder <dir>", "sessions in this folder (default: the current one)")
     .option("--session <session>", "only this session")
     .option("--agent <name>", "only requests of this agent")
     .option("--until <time>", "18:00 or 2026-12-31T18:00:00Z (default: never ends)")
     .option("--undriven", "also answer in sessions that got prompts from callers without coding:drive")
-    .option("--confirm <pattern>", "repeat a pattern that is refused as too broad")
+    .option("--confirm <pattern>", "repeat the pattern here if it was refused as too broad")
     .action(async (pattern: string, options: AddOptions) => {
       const { tool, deny, folder, session, agent, until, undriven, confirm } = options;
       if (folder !== undefined && session !== undefined) {
@@ -79,7 +79,7 @@ export function addRulesCommands(program: Command, context: CliContext): void {
     });
 
   describe(group.command("remove"), ["postern rules remove 3f0c…"])
-    .description("remove a standing rule; it answers nothing from then on")
+    .description("remove a standing rule; it no longer answers requests")
     .argument("<ruleId>", "the ID that `postern rules list` shows")
     .action(async (ruleId: string, { json }: CommonOptions) => {
       await (await connect(context)).removePermissionRule({ ruleId });

@@ -91,5 +91,5 @@ test("keeping an agent running says so, and with --off when it is ended", async 
     sent: [{ sessionId, keepRunning: false }],
     stdout: expect.stringContaining("is ended at 2026-01-01T12:00:00.000Z if it stays idle."),
   });
-  expect((await keep(["--off"], {})).stdout).toContain("is ended when it is idle for too long.");
+  expect((await keep(["--off"], {})).stdout).toContain("is ended when it has been idle for too long.");
 });

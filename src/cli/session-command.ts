@@ -89,10 +89,10 @@ interface KeepOptions extends CommonOptions {
 function addKeepCommand(group: Command, context: CliContext): void {
   describe(group.command("keep"), ["postern session keep 0b0c…", "postern session keep 0b0c… --off"])
     .description(
-      "keep a session's agent running, however long it is idle. Other agents are ended when they have been idle for idleTimeout (12 hours by default), and their sessions can be resumed",
+      "keep a session's agent running even when it is idle. Other agents are ended after idleTimeout (12 hours by default); their sessions can be resumed",
     )
     .argument("<sessionId>", "session ID")
-    .option("--off", "end the agent when it is idle, as by default")
+    .option("--off", "end the agent after idleTimeout again")
     .action(async (sessionId: string, options: KeepOptions) => {
       const input = { sessionId, keepRunning: options.off !== true };
       const session = await (await connect(context)).codingKeepSession(input, { output: keepOutputSchema });
@@ -105,7 +105,7 @@ function keepWords({ sessionId, agent, keepRunning, status, idleEndsAt }: KeepOu
     const now = status === "completed" || status === "failed" ? " from its next prompt on" : "";
     return `The agent of ${sessionId} (${agent}) keeps running${now}, however long it is idle.`;
   }
-  const when = idleEndsAt === null ? "when it is idle for too long" : `at ${idleEndsAt} if it stays idle`;
+  const when = idleEndsAt === null ? "when it has been idle for too long" : `at ${idleEndsAt} if it stays idle`;
   return `The agent of ${sessionId} (${agent}) is ended ${when}. The session can be resumed.`;
 }
 
@@ -119,7 +119,7 @@ export function addSessionCommands(program: Command, context: CliContext): void 
   addKeepCommand(group, context);
   describe(group.command("forget"), ["postern session forget 0b0c…", "postern session forget 0b0c… --yes --json"])
     .description(
-      "permanently delete what the gateway stores of a session: terminal recordings, hook reports, pending chat messages and its search index. Keeps the agent's transcript, so the session stays in the list without a title, and memory (`postern memory purge --session` deletes that)",
+      "permanently delete the data that the gateway stores about a session: terminal recordings, hook reports, pending chat messages and the search index. Keeps the agent's transcript, so the session is still listed, without a title. Also keeps memory: delete it with `postern memory purge --session`",
     )
     .argument("<sessionId>", `${sessionIdHelp}; its agent must have exited`)
     .option("--yes", "skip the confirmation")

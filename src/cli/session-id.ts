@@ -6,7 +6,7 @@ import { ageText, count, cutEnd, plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
 /** The description of an argument that names a session. */
-export const sessionIdHelp = "session ID, the start of it (4 characters or more), or `last`";
+export const sessionIdHelp = "session ID, its first characters (at least 4), or `last`";
 
 /** Stands for the most recently updated session. The IDs of all agents are longer. */
 const lastWord = "last";

@@ -48,11 +48,11 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     "postern coding setup --yes --once --folder ~/code --link",
   ])
     .description("choose agents, install them, log in and set the default; interactive in a terminal")
-    .option("--yes", "configure every agent that is found, without questions")
-    .option("--default <agent>", "the agent for requests that do not name one")
-    .option("--agent <name>", "configure only this agent, without questions")
+    .option("--yes", "configure every agent found, without prompting")
+    .option("--default <agent>", "the agent for requests that do not specify one")
+    .option("--agent <name>", "configure only this agent, without prompting")
     .option("--binary <path>", "with --agent: the path of its program, if it is not on PATH")
-    .option("--install", "install what is missing or too old from npm (of --agent; with --yes of all that npm has)")
+    .option("--install", "install missing or outdated agents from npm: with --agent this agent, with --yes all that are on npm")
     .option("--login", "log in, in this terminal, unless the agent is logged in or has an API key")
     .option("--no-login", "do not log in, and do not ask")
     .option("--folder <path>", `also register this folder, with the scopes ${folderScopes.join(" and ")}`)
@@ -75,7 +75,7 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   if (!saysAll && options.default === undefined && (!context.interactive || options.json)) {
     throw new PosternError(
       "usage",
-      "Not running in a terminal, so no questions can be asked. Add --yes to configure every agent that is found, or --agent <name> [--binary <path>] and --default <agent>.",
+      "Not running in a terminal, so setup cannot ask questions. Add --yes to configure every agent found, or --agent <name> [--binary <path>] and --default <agent>.",
     );
   }
   const address = options.link ? await runningAddress(context) : null;
@@ -124,7 +124,7 @@ function report({ agents, notices, folder, signIn }: SetUp, { json, once }: Setu
   context.stdout(`${agentTable(agents)}\n`);
   for (const notice of notices) context.stderr(`${notice}\n`);
   if (agents.default === null && agents.agents.length > 1) {
-    context.stderr("No default agent: requests must name one. To set it: postern coding setup --default <agent>\n");
+    context.stderr("No default agent: requests must specify one. To set it: postern coding setup --default <agent>\n");
   }
   if (once) {
     for (const { name } of agents.agents.filter(({ login }) => login === "logged_out")) {

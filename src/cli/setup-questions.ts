@@ -131,7 +131,7 @@ async function askForDefault(
   const [first] = chosen;
   if (first === undefined || chosen.length === 1) return first?.name ?? null;
   const name = await select({
-    message: "Default agent for requests that do not name one",
+    message: "Default agent for requests that do not specify one",
     options: chosen.map((agent) => ({ value: agent.name, label: plainLine(agent.title) })),
     initialValue: known.find(({ isDefault }) => isDefault)?.name ?? first.name,
   });

@@ -28,7 +28,7 @@ export function addUninstallCommand(program: Command, context: CliContext): void
     "postern uninstall --yes",
     "postern uninstall --purge",
   ])
-    .description("remove the service, the command, caches and, if you confirm it, the state; asks for each")
+    .description("remove the service, the command, the caches and, optionally, the state; asks before each")
     .option("--yes", "do not ask, and keep the state folder")
     .option("--purge", `also delete the state folder and end its agents, after you type "${confirmation}"`)
     .option("--dry-run", "print what would be removed")

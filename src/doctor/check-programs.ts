@@ -47,7 +47,7 @@ export function checkAgents(list: ListAgentsOutput, fixesOf: (name: string) => A
       ? [
           warning(
             "agents",
-            "No default agent: each request must name one.",
+            "No default agent: each request must specify one.",
             `postern coding setup --default ${first.name}`,
           ),
         ]

@@ -141,8 +141,8 @@ function addLogin({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDeps)
       tags,
       summary: "Starts the agent's login in a terminal.",
       description:
-        "Attach to the returned id like to a session; this requires the scope `admin`. Each agent has one login at a time; a second call " +
-        "returns the same id. It ends after 10 minutes, or after 2 minutes without a viewer.",
+        "Attach to the returned id as you would to a session; this requires the scope `admin`. Each agent has one login at a time; a second call " +
+        "returns the same id. The login is cancelled after 10 minutes, or after 2 minutes without a viewer.",
       params,
       body: agentLoginInputSchema,
       response: { 200: agentTerminalSchema },
@@ -162,8 +162,9 @@ function addInstall({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDep
       tags,
       summary: "Installs the agent from npm in a terminal, with the command from GET /api/agents/setup.",
       description:
-        "Attach to the returned id like to a session; this requires the scope `admin`. A second call returns the same id while it runs. " +
-        "It waits, without a terminal, while another agent is being installed. It ends after 10 minutes and does not configure the agent.",
+        "Attach to the returned id as you would to a session; this requires the scope `admin`. While it runs, a second call returns " +
+        "the same id. It waits, without a terminal, while another agent is being installed, and is cancelled after 10 minutes. It does " +
+        "not configure the agent.",
       params,
       response: { 200: agentTerminalSchema },
     },

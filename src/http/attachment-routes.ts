@@ -106,7 +106,7 @@ function addDownload({ app, principalOf }: RouteServer, { find, remove }: Attach
       operationId: "getAttachment",
       tags,
       summary: "Returns an attachment.",
-      description: "Only PNG, JPEG, GIF and WebP images are sent to be shown. Other files are sent as a download.",
+      description: "PNG, JPEG, GIF and WebP images are sent for display, other files as a download.",
       params,
       answerType: "application/octet-stream",
       response: { 200: z.string() },

@@ -91,7 +91,7 @@ export function placeRoutes({ complete, branches, dirs, completions }: PlaceRout
         summary: "Completes a partial directory path.",
         description:
           "Returns up to 100 directories in registered folders with the scope `files` or `coding`, sorted. If no folders are registered, " +
-          "the owner can complete any directory. Hidden directories match only a leading dot. For the owner, `~` is the home directory.",
+          "the owner can complete any directory. Hidden directories are listed only if the name you typed starts with a dot. For the owner, `~` is the home directory.",
         querystring: completePathQuerySchema,
         response: { 200: completedPathsSchema },
       },
@@ -134,7 +134,7 @@ export function placeRoutes({ complete, branches, dirs, completions }: PlaceRout
         tags: ["coding"],
         summary: "Completes a file or a command in a prompt.",
         description:
-          "Files are those of the session's or the given directory that Git does not ignore, and its folders. Commands are the agent's own, " +
+          "Files and folders are from the directory of the session or the request, without the ones that Git ignores. Commands are the agent's own, " +
           "and custom commands and skills of the user and the repository. Names and descriptions are untrusted.",
         querystring: completionsQuerySchema,
         response: { 200: completionsSchema },

@@ -18,7 +18,7 @@ const params = z.strictObject({ logId: logIdSchema });
 
 const about = `Deletes the entry and everything that only this entry states, in one transaction, and returns the number of deleted rows. Facts that
 other entries also state are kept. With SQLite, the data is also erased from the database file; if a reader blocks this, \`message\` says that
-it is pending. Of concurrent calls, one returns 200. Errors: \`unauthenticated\`, \`insufficient_scope\`, \`unsupported_media_type\`,
+it is pending. Of several concurrent calls, only one returns 200. Errors: \`unauthenticated\`, \`insufficient_scope\`, \`unsupported_media_type\`,
 \`invalid_request\`, \`id_mismatch\` if the ids in body and path differ, \`log_not_found\` if the entry does not exist or belongs to another account.`;
 
 /** Deletion of memory entries. */

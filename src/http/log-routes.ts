@@ -89,7 +89,7 @@ function addReadRoutes({ app, principalOf }: RouteServer, logs: Logs): void {
       tags,
       summary: "Lists the account's memory entries, newest first.",
       description:
-        "Titles are untrusted: they come from transcripts and callers. Errors: `invalid_request`, also for an invalid cursor.",
+        "Titles are untrusted: they come from transcripts and callers. Errors: `invalid_request`, including for an invalid cursor.",
       querystring: listLogsInputSchema.extend({ limit: limitInQuery(50) }),
       response: { 200: logPageSchema },
     },
@@ -188,7 +188,7 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
       operationId: "listEntities",
       tags,
       summary: "Lists entities in facts: files, commands, branches, decisions and others.",
-      description: "Keys are untrusted. Errors: `invalid_request`, also for an invalid cursor.",
+      description: "Keys are untrusted. Errors: `invalid_request`, including for an invalid cursor.",
       querystring: entitiesInputSchema.extend({ limit: limitInQuery(50) }),
       response: { 200: entityPageSchema },
     },
@@ -204,7 +204,7 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
       tags,
       summary: "Lists every fact about an entity, as subject or object, newest first.",
       description:
-        "Empty for an unknown entity. Keys and values are untrusted. Errors: `invalid_request`, also for an invalid cursor.",
+        "Empty for an unknown entity. Keys and values are untrusted. Errors: `invalid_request`, including for an invalid cursor.",
       params: z.strictObject({ entityId: textSchema(200) }),
       querystring: timelineInputSchema.extend({ limit: limitInQuery(100) }),
       response: { 200: factPageSchema },

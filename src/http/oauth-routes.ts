@@ -171,7 +171,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       schema: {
         operationId: "listOAuthClients",
         tags,
-        summary: "Lists OAuth clients: registered, added and described by a document.",
+        summary: "Lists OAuth clients: self-registered, added by you, or identified by a metadata document.",
         response: { 200: z.object({ clients: z.array(oauthClientSchema) }) },
       },
       handler: async () => ({ clients: [...(await clients.list())] }),
@@ -204,7 +204,7 @@ export function clientRoutes(deps: { readonly clients: OAuth["clients"]; readonl
       schema: {
         operationId: "removeOAuthClient",
         tags,
-        summary: "Removes a client and revokes everything it was granted, immediately.",
+        summary: "Removes a client and immediately revokes everything it was granted.",
         params: z.strictObject({ clientId: textSchema(2_000) }),
         response: { 204: z.undefined().describe("Removed") },
       },

@@ -128,7 +128,7 @@ function addSignIn(
       tags: ["sign-in"],
       summary: "Signs in a browser with the passkey's response.",
       description:
-        "For the gateway's own pages: the request must have their origin. Sets a cookie, which is valid only together with the key.",
+        "Only for the gateway's own pages; other origins are refused. Sets a cookie, which is valid only together with the key.",
       body: passkeyAnswerSchema,
       response: { 200: signedInSchema },
     },

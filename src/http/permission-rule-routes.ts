@@ -45,7 +45,7 @@ function addList({ app, principalOf }: RouteServer, { rules }: PermissionRuleRou
     schema: {
       operationId: "listPermissionRules",
       tags,
-      summary: "Lists the account's standing rules, oldest first. With the scope `admin`, those of all accounts.",
+      summary: "Lists the account's standing rules, oldest first. With the scope `admin`, lists the rules of all accounts.",
       response: { 200: permissionRulesSchema },
     },
     handler: async (request) => ({ rules: [...(await rules.list(principalOf(request)))] }),
@@ -62,8 +62,9 @@ function addAdd({ app, principalOf }: RouteServer, { rules, placeOf }: Permissio
       tags,
       summary: "Adds a standing rule for a folder or a session.",
       description:
-        "A rule answers permission requests before anyone is asked. Deny rules win. A request that is not certainly covered is shown as " +
-        "usual. A rule ends when its creator loses the scope `coding:drive`, or with the token or app that created it.",
+        "A rule answers matching permission requests automatically. Deny rules take precedence. A request that does not clearly match " +
+        "is shown as usual. A rule ends when its creator loses the scope `coding:drive`, or when the token or app that created it is " +
+        "revoked.",
       body: addPermissionRuleInputSchema,
       response: { 201: permissionRuleSchema },
     },
@@ -88,7 +89,7 @@ function addPreview({ app, principalOf }: RouteServer, { preview }: PermissionRu
     schema: {
       operationId: "previewPermissionRules",
       tags,
-      summary: "Returns the standing rules that an answer with `remember` would add, in words. Nothing is stored.",
+      summary: "Describes the standing rules that an answer with `remember` would add. Nothing is stored.",
       body: previewPermissionRulesInputSchema,
       response: { 200: permissionRulesPreviewSchema },
     },
@@ -104,7 +105,7 @@ function addRemove({ app, principalOf }: RouteServer, { rules }: PermissionRuleR
     schema: {
       operationId: "removePermissionRule",
       tags,
-      summary: "Removes a standing rule. It answers nothing from then on.",
+      summary: "Removes a standing rule. It no longer answers requests.",
       params: z.strictObject({ ruleId: textSchema(200) }),
       response: { 204: z.undefined().describe("Removed") },
     },

@@ -117,7 +117,7 @@ function addPreferences({ app, principalOf }: RouteServer, { push }: PushRoutesD
     schema: {
       operationId: "getPushPreferences",
       tags,
-      summary: "Returns what the account is notified of, and when.",
+      summary: "Returns the account's notification preferences.",
       response: { 200: pushPreferencesSchema },
     },
     handler: async (request) => push.preferences(principalOf(request).accountId),
@@ -130,7 +130,7 @@ function addPreferences({ app, principalOf }: RouteServer, { push }: PushRoutesD
     schema: {
       operationId: "setPushPreferences",
       tags,
-      summary: "Sets what the account is notified of, and when.",
+      summary: "Sets the account's notification preferences.",
       body: setPushPreferencesInputSchema,
       response: { 200: pushPreferencesSchema },
     },
@@ -174,7 +174,7 @@ function addActions({ app, ownPageOf, originOf, checkFailures }: RouteServer, { 
       tags,
       summary: "Allows or denies a permission request from a notification, with its single-use token.",
       description:
-        "For the gateway's own worker: the request must have its origin. The account needs the scope `coding:drive` at that time.",
+        "Only for the gateway's own service worker; other origins are refused. The account needs the scope `coding:drive` at that time.",
       body: pushActionInputSchema,
       response: { 200: pushActionOutputSchema },
     },

@@ -23,9 +23,9 @@ export function queueRoutes(queue: Queue): RouteModule {
       schema: {
         operationId: "listQueuedPrompts",
         tags,
-        summary: "Lists the prompts that wait in a session's queue.",
+        summary: "Lists a session's queued prompts.",
         description:
-          "In the order in which they are sent. At most 20 prompts wait in a session. Their text is untrusted.",
+          "In the order they will be sent. A session can have at most 20 queued prompts. Their text is untrusted.",
         params: queueParamsSchema,
         response: { 200: promptQueueSchema },
       },
@@ -42,7 +42,7 @@ export function queueRoutes(queue: Queue): RouteModule {
         summary: "Edits or moves a queued prompt, or sends it now.",
         description:
           "`text` is checked like a new prompt. `sendNow` stops the running turn and sends the prompt first; a stopped session is resumed in " +
-          "its own permission mode. A prompt that was sent meanwhile is not changed: `prompt_already_sent`.",
+          "its own permission mode. A prompt that has already been sent is not changed: `prompt_already_sent`.",
         params: promptParamsSchema,
         body: changePromptInputSchema,
         response: { 200: changedPromptSchema },

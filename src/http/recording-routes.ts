@@ -30,8 +30,7 @@ are removed. For a live session, it ends with the latest output.`;
 const forgetDescription = `Deletes the recordings of its terminals, hook data, title, queued prompts, queued chat messages and search text. With SQLite, no text
 of the session remains in the state folder afterwards, except in memory (delete that with \`DELETE /api/v1/logs?sessionId=\`). If
 \`pending\` is true, erasing finishes automatically: when a file is no longer read, when there is disk space, or after the next start. With
-PostgreSQL, only the rows are deleted. The session is still listed without a title, because the agent's transcript is kept: its text up
-to now is not indexed again, later text is. If you resume the session, the agent shows the old conversation in its terminal, which is recorded.`;
+PostgreSQL, only the rows are deleted. The session is still listed without a title, because the agent's transcript is kept: its existing text is not indexed again, but new text is. If you resume the session, the agent shows the old conversation in its terminal, which is recorded.`;
 
 /** `/api/coding/sessions/{id}/recording` and `/traces` */
 export function recordingRoutes({ recordings, log, clock = systemClock }: RecordingRoutesDeps): RouteModule {

@@ -37,7 +37,7 @@ function addCommentRoutes({ app, principalOf }: RouteServer, reviews: Reviews): 
       tags,
       summary: "Lists your review comments on a session's changes.",
       description:
-        "Comments belong to the account that made them. Each has the lines where its text is now; it is `outdated` if the text is gone or ambiguous. If " +
+        "Comments belong to the account that made them. Each has the current lines of its text, and is `outdated` if the text is gone or ambiguous. If " +
         "folders are registered, the session's folder must have the scope `files`. Snippets are untrusted.",
       params: reviewParamsSchema,
       response: { 200: reviewCommentsSchema },
@@ -54,8 +54,8 @@ function addCommentRoutes({ app, principalOf }: RouteServer, reviews: Reviews): 
       tags,
       summary: "Adds a comment on lines of a session's changes.",
       description:
-        "With `snippet`, the comment is refused if the file has changed since you read it: `comment_text_changed`. A session has at most 500 " +
-        "comments of an account.",
+        "With `snippet`, the comment is refused if the file has changed since you read it: `comment_text_changed`. An account can " +
+        "have at most 500 comments on a session.",
       params: reviewParamsSchema,
       body: newCommentSchema,
       response: { 201: reviewCommentSchema },
@@ -119,9 +119,9 @@ function addSendRoutes({ app, principalOf }: RouteServer, reviews: Reviews): voi
       tags,
       summary: "Sends your open comments to the agent as one prompt.",
       description:
-        "The prompt names each path and its lines, and quotes the code and the comment. It is sent as `coding_ask` sends a prompt: queued while " +
-        "a turn runs, and a stopped session is resumed. The comments are `sent`, and `answered` when the turn that got them has ended. If the " +
-        "prompt does not reach the agent, they are open again. Where a quoted `@path` would make the agent read a file outside its directory, " +
+        "The prompt names each path and its lines, and quotes the code and the comment. As with `coding_ask`, the prompt is queued " +
+        "while a turn runs, and a stopped session is resumed. The comments become `sent`, and `answered` when the turn of the prompt " +
+        "has ended. If the prompt does not reach the agent, they become open again. Where a quoted `@path` would make the agent read a file outside its directory, " +
         "`@` is written as `＠`.",
       params: reviewParamsSchema,
       body: sendReviewSchema,
@@ -157,7 +157,7 @@ function addViewedRoutes({ app, principalOf }: RouteServer, reviews: Reviews): v
       tags,
       summary: "Marks a changed file as viewed, or as not viewed.",
       description:
-        "`version` is any text that names what you viewed, such as a hash of the patch: with another version, the mark no longer applies.",
+        "`version` is any text that identifies what you viewed, such as a hash of the patch. The mark applies only to this version.",
       params: reviewParamsSchema,
       body: viewFileInputSchema,
       response: { 200: viewedFilesSchema },

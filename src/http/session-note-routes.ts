@@ -30,8 +30,8 @@ export function sessionNoteRoutes(deps: {
       schema: {
         operationId: "editSession",
         tags,
-        summary: "Changes a session's title, pin, archive or labels.",
-        description: "As `coding_edit_session`. Only the given fields change; concurrent changes are all kept.",
+        summary: "Changes a session's title or labels, or pins or archives it.",
+        description: "Same as `coding_edit_session`. Only the given fields change; concurrent changes are all kept.",
         params,
         body: sessionEditsSchema,
         response: { 200: editSessionOutputSchema },

@@ -46,7 +46,7 @@ const mediaTypes: Readonly<Record<ExportFormat, string>> = {
 const endings: Readonly<Record<ExportFormat, string>> = { markdown: "md", json: "json", html: "html" };
 
 const exportDescription = `Everything that looks like a secret is masked, as in memory. In Markdown, text of the transcript cannot become a heading, a link or
-an image. HTML is one file without scripts, whose policy forbids all requests; images of prompts are embedded. JSON is an object with
+an image. HTML is one file without scripts, and its content security policy forbids all requests; images of prompts are embedded. JSON is an object with
 \`session\` and \`turns\`.`;
 
 const shareDescription = `Anyone with the link can read the conversation as it is when they open it, including later turns, without an account, until it expires or
@@ -136,7 +136,7 @@ function addShareRoutes(server: RouteServer, { sharing, audit, baseUrl }: Sharin
     schema: {
       operationId: "listShares",
       tags,
-      summary: "Lists your links to a session that are in force.",
+      summary: "Lists your active links to a session.",
       params,
       response: { 200: shareListSchema },
     },

@@ -45,7 +45,7 @@ function addSignIn({ app, checkFailures, originOf, ownPageOf }: RouteServer, { a
       tags,
       summary: "Signs in a browser with a sign-in link.",
       description:
-        "For the gateway's own pages: the request must have their origin. Sets a cookie, which is valid only together with the key.",
+        "Only for the gateway's own pages; other origins are refused. Sets a cookie, which is valid only together with the key.",
       body: signInInputSchema,
       response: { 200: signedInSchema },
     },

@@ -23,7 +23,7 @@ export function turnRoutes(findTurns: FindTurns, findImage: FindTurnImage): Rout
         tags,
         summary: "Searches one session's conversation.",
         description:
-          "Searches prompts, answers, tool calls and their results for a text, in any case. Snippets are untrusted: they come from a transcript.",
+          "Searches prompts, answers, tool calls and their results for a text, ignoring case. Snippets are untrusted: they come from a transcript.",
         params,
         querystring: turnSearchQuerySchema,
         response: { 200: turnSearchSchema },

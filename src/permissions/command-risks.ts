@@ -79,7 +79,7 @@ export function commandBreadth(words: readonly string[]): string | null {
   }
   if (!(broadSubcommands[name] ?? "").split(" ").includes(subcommand)) return null;
   if (namesScript.has(`${name} ${subcommand}`) && script !== undefined && !script.startsWith("-")) return null;
-  return `\`${name} ${subcommand}\` can run code from other places.`;
+  return `\`${name} ${subcommand}\` can run arbitrary code.`;
 }
 
 /** How many words of a command a proposed rule covers: the program and its subcommand, or everything. */

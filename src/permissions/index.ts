@@ -202,7 +202,7 @@ export function createPermissionRules(deps: {
       if (evaluate(numbered, request, now)?.effect !== effect && !isExcluded(rules, request)) {
         throw new PosternError(
           "invalid_request",
-          "These patterns do not cover this request. Change them, or answer without `remember`.",
+          "These patterns do not match this request. Change them, or answer without `remember`.",
         );
       }
       const added: StoredRule[] = [];

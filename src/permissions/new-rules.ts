@@ -26,7 +26,7 @@ function proposeFiles(paths: readonly string[], folder: string): Proposal {
   const below = paths.map((path) => (path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : null));
   const patterns = below.filter((path) => path !== null);
   if (patterns.length < paths.length) {
-    return { patterns: [], refusal: "This cannot be remembered: the file is outside of the session's folder." };
+    return { patterns: [], refusal: "This request cannot be remembered: the file is outside the session's folder." };
   }
   const problem = patterns.map(pathPatternProblem).find((one) => one !== null);
   return problem === undefined
@@ -86,7 +86,7 @@ export function checkRule(rule: NewRule, confirmed: readonly string[]): void {
   const problem =
     tool === "command"
       ? patternWords(pattern) === null
-        ? "A pattern for commands is one plain command, such as `git status`, without other commands, variables or redirections."
+        ? "A command pattern must be a single plain command, such as `git status`, without other commands, variables or redirections."
         : null
       : pathPatternProblem(pattern);
   if (problem !== null) throw new PosternError("invalid_request", `The pattern ${pattern} is invalid. ${problem}`);

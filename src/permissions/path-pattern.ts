@@ -27,11 +27,11 @@ const maxDeep = 3;
 export function pathPatternProblem(pattern: string): string | null {
   if (unclear.test(pattern)) return "A file pattern has only names, `*`, `**` and `/`.";
   const parts = pattern.split("/");
-  if (pattern.startsWith("/")) return "A file pattern is relative to its folder, so it does not start with `/`.";
+  if (pattern.startsWith("/")) return "A file pattern is relative to its folder, so it cannot start with `/`.";
   if (parts.some((part) => part === "" || part === "." || part === "..")) {
     return "A file pattern has no empty parts, `.` or `..`.";
   }
-  if (parts.some((part) => part !== "**" && part.includes("**"))) return "`**` stands alone between slashes.";
+  if (parts.some((part) => part !== "**" && part.includes("**"))) return "`**` must be a whole part between slashes.";
   if (parts.filter((part) => part === "**").length > maxDeep) return `A file pattern has at most ${maxDeep} \`**\`.`;
   if (isGuarded(parts)) return "No rule covers Git's own files, settings of agents and tools, or shell startup files.";
   return null;

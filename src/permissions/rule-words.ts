@@ -7,7 +7,7 @@ export function ruleWords(rule: Omit<Rule, "ruleId">): string {
   const who = rule.agent === null ? "" : ` by ${rule.agent}`;
   const where = rule.sessionId === null ? `in ${rule.dir} and its worktrees` : "in this session";
   const until = rule.expiresAt === null ? "" : `, until ${timeWords(rule.expiresAt)}`;
-  const undriven = rule.undriven ? ", also after prompts of callers that cannot answer permission requests" : "";
+  const undriven = rule.undriven ? ", including after prompts from callers that cannot answer permission requests" : "";
   return `${verbs[rule.effect]} ${subjectOf(rule)}${who} ${where}${until}${undriven}.`;
 }
 

@@ -29,7 +29,7 @@ export function createLaunchdManager(
     if (exitCode === 0) return;
     throw new PosternError(
       "service_manager_missing",
-      `There is no launchd session for this user${stderr.trim() === "" ? "" : ` (${stderr.trim().split("\n")[0]})`}. Log in on the Mac's screen once, or run \`postern serve\` manually.`,
+      `There is no launchd session for this user${stderr.trim() === "" ? "" : ` (${stderr.trim().split("\n")[0]})`}. Log in to the Mac's desktop once, or run \`postern serve\` manually.`,
     );
   }
 

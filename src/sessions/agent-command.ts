@@ -39,8 +39,8 @@ export async function toCommandLine(
 
 function problemOf(text: string): string | null {
   if (text.length > maxLength) return `A command has at most ${maxLength} characters.`;
-  if (/[\n\r\p{Zl}\p{Zp}]/u.test(text)) return "A command is one line. Remove the line breaks.";
-  if (/\t/.test(text) || withoutInvisible(text) !== text) return "The command has an invisible character. Remove it.";
+  if (/[\n\r\p{Zl}\p{Zp}]/u.test(text)) return "A command must be a single line. Remove the line breaks.";
+  if (/\t/.test(text) || withoutInvisible(text) !== text) return "The command contains an invisible character. Remove it.";
   if (text.includes("!")) return "The command contains `!`, which can run a shell command. Remove it.";
   if (!/^\/\S/u.test(text)) return "A command begins with `/` and its name, such as `/compact`.";
   return null;
@@ -52,7 +52,7 @@ const maxShown = 10;
 function notListed(name: string, commands: readonly AgentCommand[]): string {
   const names = commands.filter(({ sendable }) => sendable !== null).map((command) => `\`${command.name}\``);
   const shown = [...names.slice(0, maxShown), ...(names.length > maxShown ? ["…"] : [])].join(", ");
-  const known = shown === "" ? "This agent has no commands that can." : `These can: ${shown}.`;
+  const known = shown === "" ? "This agent has no commands that can be sent." : `These can: ${shown}.`;
   return `"${name.slice(0, 100)}" cannot be sent as a command. ${known} Type others into the terminal.`;
 }
 

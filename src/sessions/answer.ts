@@ -144,7 +144,7 @@ function notTaken({ live, record }: LocatedSession, input: AnswerPermissionInput
   if (open.kind === "dialog") {
     return sessionError(
       "permission_pending",
-      `The dialog of session ${record.sessionId} did not take the choice. Try again, or answer it in its terminal.`,
+      `The dialog of session ${record.sessionId} did not accept the choice. Try again, or answer it in its terminal.`,
     );
   }
   return sessionError(
@@ -164,7 +164,7 @@ function requireFitting(
   if (decision === "allow" && message !== undefined) {
     throw sessionError(
       "invalid_request",
-      `"message" is for a denial. To add instructions, send the agent a prompt afterwards.`,
+      `"message" can only be sent with a denial. To add instructions, send the agent a prompt afterwards.`,
     );
   }
   if (kind !== "question" || decision === "deny") {

@@ -174,7 +174,7 @@ export async function once<T extends Omit<RememberedRequest, "requestHash">>(
     if (remembered.requestHash !== hashOf(input)) {
       throw sessionError(
         "idempotency_conflict",
-        `The idempotencyKey "${key}" was used for another request. Use a new key for a new request.`,
+        `The idempotencyKey "${key}" was already used for a different request. Use a new key for each request.`,
       );
     }
     return remembered;

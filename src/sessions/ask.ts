@@ -260,7 +260,7 @@ async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: str
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;
   throw sessionError(
     "agent_start_failed",
-    `${live.template.name} ended (${how}) before it took the prompt. ${lastWords(sessionId, lastScreen)}`,
+    `${live.template.name} ended (${how}) before it accepted the prompt. ${lastWords(sessionId, lastScreen)}`,
     { details: { sessionId, exitCode, signal, lastScreen: lastScreen ?? "" } },
   );
 }

@@ -70,7 +70,7 @@ async function refuseUnderSuccessor({ live, worktrees }: CloseDeps, { record }: 
   if (successor === undefined) return;
   throw sessionError(
     "session_busy",
-    `Session ${sessionId} was continued by ${successor.record.sessionId}, whose process still works in its worktree. Close that session first.`,
+    `Session ${sessionId} was continued by ${successor.record.sessionId}, whose process still uses the worktree. Close that session first.`,
   );
 }
 

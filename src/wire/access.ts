@@ -24,7 +24,7 @@ export const worktreeNameSchema = z
   .max(100)
   .regex(/^(?![.-])(?:\{branch\}|\{repository\}|[^{}/\\\p{C}])+$/u, {
     error:
-      "Use `{branch}`, `{repository}` and plain characters. `/` and `\\` are not allowed, nor `.` or `-` at the start",
+      "Use `{branch}`, `{repository}` and plain characters. `/` and `\\` are not allowed, nor a leading `.` or `-`",
   })
   .refine((template) => template.includes("{branch}"), { error: "`{branch}` is missing" });
 export const defaultWorktreeName = "{branch}";
@@ -58,7 +58,7 @@ export const addFolderInputSchema = z
     worktreeName: worktreeNameSchema
       .optional()
       .describe(
-        "Template for the directory names of worktrees, with `{branch}` and `{repository}`. If omitted, it stays as it is.",
+        "Template for the directory names of worktrees, with `{branch}` and `{repository}`. If omitted, it is not changed.",
       ),
   })
   .meta({ id: "AddFolderInput" });

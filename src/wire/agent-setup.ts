@@ -57,7 +57,7 @@ export const agentLoginInputSchema = z
 export const agentTerminalSchema = z
   .object({
     sessionId: z.string(),
-    began: z.boolean().describe("False if one was already running, which is returned."),
+    began: z.boolean().describe("False if one was already running; its id is returned."),
   })
   .meta({ id: "AgentTerminal" });
 
@@ -66,7 +66,7 @@ export const cancelSetupJobQuerySchema = z.strictObject({
   unlessWatched: z
     .literal("true")
     .optional()
-    .describe("For a page that is being closed: cancels after a few seconds, unless another viewer is attached."),
+    .describe("For pages that close: cancels after a few seconds, unless another viewer is attached."),
 });
 
 export type LoginMethod = z.infer<typeof loginMethodSchema>;

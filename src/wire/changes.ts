@@ -20,15 +20,15 @@ export const sessionDiffQuerySchema = z.strictObject({
   against: z
     .enum(["base", "head"])
     .default("base")
-    .describe("`head`: only what is not committed. Without a worktree, both are the same."),
+    .describe("`head`: only what is not committed. Without a worktree, `base` is the same as `head`."),
   patches: z
     .enum(["true", "false"])
     .default("true")
     .describe(
-      "`false` lists up to 5,000 files without their patches, instead of 500 with. With more than 500 files, there are no line counts and no renames.",
+      "`true` lists up to 500 files with patches, `false` up to 5,000 without. With more than 500 files, line counts and renames are left out.",
     ),
   path: textSchema(4096).optional().describe("Only this file, with a patch of up to 8 MB."),
-  previousPath: textSchema(4096).optional().describe("With `path`, for a renamed file."),
+  previousPath: textSchema(4096).optional().describe("If the file in `path` was renamed, its old path."),
   ignoreWhitespace: z
     .enum(["true", "false"])
     .default("false")

@@ -52,7 +52,7 @@ const worktreeInputSchema = z
     }),
   ])
   .describe(
-    "True creates an isolated Git worktree for `branch` from `baseBranch`. An object does too, and contains these two, both optional.",
+    "True creates an isolated Git worktree for `branch` from `baseBranch`. An object also creates one; both fields are optional in it.",
   );
 
 /** The Git worktree created for a session. */
@@ -85,7 +85,7 @@ export const sessionSummarySchema = z
     owner: z
       .enum(["gateway", "external"])
       .nullable()
-      .describe("Which side runs the live process. Null if there is none."),
+      .describe("Where the live process was started. Null if there is none."),
     pid: z.int().nullable(),
     createdAt: z.string(),
     updatedAt: z.string(),
@@ -118,16 +118,16 @@ export const sessionSummarySchema = z
     pinned: z.boolean(),
     archived: z.boolean().describe("Hidden from lists, unless it needs an answer."),
     labels: z.array(z.string()).describe("In alphabetical order."),
-    unread: z.boolean().describe("True if it changed since this account last saw it."),
+    unread: z.boolean().describe("True if the session changed since this account last viewed it."),
     keepRunning: z.boolean().describe("True if the agent is never ended for being idle."),
     idleEndsAt: z
       .string()
       .nullable()
-      .describe("When the idle agent is ended unless it is used before. Null while it is in use or keeps running."),
+      .describe("When the idle agent will be ended if it stays unused. Null while it is in use, or if it is kept running."),
     endedAfterIdleMs: z
       .int()
       .nullable()
-      .describe("How long the agent was idle before the gateway ended it. Null if it ended otherwise or runs."),
+      .describe("How long the agent was idle before the gateway ended it. Null if it is running, or ended for another reason."),
   })
   .meta({ id: "SessionSummary" });
 
@@ -165,7 +165,7 @@ export const askInputSchema = z
       .array(attachmentIdSchema)
       .max(maxPromptAttachments)
       .optional()
-      .describe("Ids of uploaded files (`POST /api/coding/attachments`) that go with the prompt."),
+      .describe("Ids of uploaded files (`POST /api/coding/attachments`) to send with the prompt."),
     allowCommands: z.boolean().optional().describe("Allow prompts that start with `/` or `!` (agent commands)."),
   })
   .meta({ id: "AskInput" });
@@ -189,8 +189,8 @@ export const askOutputSchema = sessionSummarySchema
         "True: in the agent's transcript. False: the agent will not process it; safe to send again. Null: unknown or pending.",
       ),
     deliveryState: deliveryStateSchema,
-    promptId: z.string().describe("Names the prompt in the session's queue, while it waits."),
-    ignored: z.array(z.string()).describe("Request fields without effect."),
+    promptId: z.string().describe("Id of the prompt in the session's queue, while it is queued."),
+    ignored: z.array(z.string()).describe("Request fields that had no effect."),
     turns: z.array(turnSchema).optional().describe("With `waitMs`: turns since this prompt."),
   })
   .meta({ id: "AskOutput" });
@@ -207,7 +207,7 @@ export const readInputSchema = z
       .nullable()
       .optional()
       .describe(
-        "The last activity you know. If the session's differs at the time of the call, `waitMs` has no effect.",
+        "The last activity you received. If the session's activity already differs, the call returns without waiting.",
       ),
     blocks: z.boolean().optional().describe("False omits blocks and keeps text."),
     images: z.boolean().optional().describe("True adds images in prompts, as base64."),

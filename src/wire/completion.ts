@@ -9,7 +9,7 @@ export const completionsQuerySchema = z
     dir: dirSchema.optional().describe("Without a session: the directory of the new one."),
     agent: agentSchema.optional().describe("Without a session: name or alias. Defaults to the default agent."),
     kind: z.enum(["file", "command"]),
-    q: z.string().max(500).default("").describe("The typed text without `@`, `/` or `$`. Letters can be left out."),
+    q: z.string().max(500).default("").describe("The typed text without `@`, `/` or `$`. Matching is fuzzy."),
     limit: z.coerce.number().int().min(1).max(100).default(20),
   })
   .refine(({ sessionId, dir }) => (sessionId === undefined) !== (dir === undefined), {

@@ -8,8 +8,8 @@ const versionSchema = z.int().min(0);
 /** `GET …/draft`: text that the account has typed and not sent. */
 export const draftSchema = z
   .object({
-    text: z.string().describe("Empty without a draft."),
-    version: versionSchema.describe("Changes with each change of the draft. 0 without one."),
+    text: z.string().describe("Empty if there is no draft."),
+    version: versionSchema.describe("Changes whenever the draft changes. 0 if there is no draft."),
     updatedAt: z.iso.datetime().nullable(),
   })
   .meta({ id: "Draft" });
@@ -30,7 +30,7 @@ export const savedDraftSchema = draftSchema
   .extend({
     saved: z
       .boolean()
-      .describe("False if the draft has another version by now: then nothing was saved, and this is that draft."),
+      .describe("False if the draft has changed since: nothing was saved, and the response contains the current draft."),
   })
   .meta({ id: "SavedDraft" });
 

@@ -82,7 +82,7 @@ export const sessionQueueChangedSchema = z
   .object({
     kind: z.literal("session.queue_changed"),
     ...head,
-    queuedPrompts: z.int().describe("How many prompts wait for the agent now."),
+    queuedPrompts: z.int().describe("Number of queued prompts."),
   })
   .meta({ id: "SessionQueueChangedEvent" });
 
@@ -97,7 +97,7 @@ export const sessionExitedSchema = z
       .int()
       .nullable()
       .default(null)
-      .describe("How long the agent was idle before the gateway ended it. Null if it ended otherwise."),
+      .describe("How long the agent was idle before the gateway ended it. Null if it ended for another reason."),
   })
   .meta({ id: "SessionExitedEvent" });
 

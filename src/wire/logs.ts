@@ -84,7 +84,7 @@ export const logEntrySchema = z
     logId: z.string(),
     source: logSourceSchema,
     sessionId: z.string().nullable(),
-    dir: z.string().nullable().describe("Directory it is about. Null if it has none."),
+    dir: z.string().nullable().describe("Directory that it is about. Null if none was given."),
     title: z.string().nullable(),
     status: logStatusSchema.describe("`pending`: facts have not been extracted yet."),
     failure: z.string().nullable(),

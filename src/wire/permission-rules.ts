@@ -36,14 +36,14 @@ export const permissionRuleSchema = z
       .nullable()
       .describe("Sessions in this folder, or in its worktrees. Null for a rule of one session."),
     sessionId: z.string().nullable(),
-    dir: z.string().describe("The folder, or the directory of the session. Paths count from here."),
+    dir: z.string().describe("The folder, or the directory of the session. Paths are relative to it."),
     tool: ruleToolSchema,
     pattern: z.string(),
     words: z.string().describe("The rule as a sentence."),
     undriven: z
       .boolean()
       .describe(
-        "Whether it also answers in sessions that got a prompt from a caller without the scope `coding:drive`.",
+        "Whether it also answers in sessions that received a prompt from a caller without the scope `coding:drive`.",
       ),
     expiresAt: z.string().nullable(),
     createdAt: z.string(),
@@ -51,9 +51,9 @@ export const permissionRuleSchema = z
     active: z
       .boolean()
       .describe(
-        "False if its creator no longer holds `coding:drive`, or its token or app was revoked: then it answers nothing.",
+        "False if its creator no longer holds `coding:drive`, or its token or app was revoked. The rule then has no effect.",
       ),
-    uses: z.int().describe("Answers that an agent took."),
+    uses: z.int().describe("Number of answers that agents accepted."),
     lastUsedAt: z.string().nullable(),
   })
   .meta({ id: "PermissionRule" });
@@ -74,7 +74,7 @@ export const addPermissionRuleInputSchema = z
     expiresAt: timeSchema.optional().describe("Defaults to never."),
     confirm: textSchema(maxPatternLength)
       .optional()
-      .describe("The pattern again, for one that is refused with `rule_too_broad`."),
+      .describe("The same pattern again, if it was refused with `rule_too_broad`."),
   })
   .meta({ id: "AddPermissionRuleInput" });
 
@@ -90,7 +90,7 @@ export const rememberSchema = z
       .optional()
       .describe("One rule is added for each. Defaults to the proposal of `POST /api/permission-rules/preview`."),
     undriven: z.boolean().optional().describe("As in `POST /api/permission-rules`."),
-    confirm: z.array(textSchema(maxPatternLength)).max(10).optional().describe("Broad patterns, typed again."),
+    confirm: z.array(textSchema(maxPatternLength)).max(10).optional().describe("Broad patterns, repeated as a confirmation."),
   })
   .meta({ id: "RememberPermission" });
 
@@ -115,12 +115,12 @@ export const permissionRulesPreviewSchema = z
         tooBroad: z
           .string()
           .nullable()
-          .describe("Why the pattern has to be typed again in `confirm`. Null if it need not be."),
+          .describe("Why the pattern must be repeated in `confirm`. Null if that is not necessary."),
       }),
     ),
     undriven: z.boolean().describe("Whether the session got a prompt from a caller without the scope `coding:drive`."),
     covers: z.boolean().describe("Whether these rules would answer this request."),
-    refusal: z.string().nullable().describe("Why no rule can cover this request. `rules` is empty then."),
+    refusal: z.string().nullable().describe("Why no rule can cover this request; `rules` is then empty. Null if one can."),
   })
   .meta({ id: "PermissionRulesPreview" });
 

@@ -124,7 +124,7 @@ export const problemHelp = {
   },
   command_not_sendable: {
     meaning:
-      "With `kind: command`, the prompt is not one of the agent's commands that can be sent, or has arguments that could do something else.",
+      "With `kind: command`, the prompt is not a command that Postern can send to the agent, or its arguments could have another effect.",
     remedy:
       "List the commands with `GET /api/coding/completions?kind=command` (those of kind `command`), or type the command into the terminal.",
   },
@@ -210,13 +210,13 @@ export const problemHelp = {
   },
   attachment_type_refused: {
     meaning:
-      "The file is not a PNG, JPEG, GIF or WebP image, PDF or UTF-8 text, is damaged, or is not what its name says.",
+      "The file is damaged, does not match its name, or is not a PNG, JPEG, GIF or WebP image, a PDF or UTF-8 text.",
     remedy: "Convert the file, or copy it into the agent's folder and mention its path in the prompt.",
   },
   account_exists: { meaning: "Another account has this name.", remedy: "Choose another name." },
   session_busy: {
     meaning: "The session runs outside Postern, its prompt queue is full, or it must be closed first.",
-    remedy: "Depending on the message: end it there, wait for queued prompts, or close the session. Then retry.",
+    remedy: "Depending on the message: end the session where it runs, wait for queued prompts, or close the session. Then retry.",
   },
   session_mismatch: {
     meaning: "The session has a different agent, directory or worktree than the request.",
@@ -253,14 +253,14 @@ export const problemHelp = {
   },
   comment_already_sent: {
     meaning: "The text of a comment that was sent to the agent cannot be changed.",
-    remedy: 'Reopen it with `"state": "open"`, then change it and send it again, or add another comment.',
+    remedy: 'Reopen the comment with `"state": "open"`, then change it and send it again, or add another comment.',
   },
   comment_text_changed: {
-    meaning: "The file does not have these lines, or not with this text. The comment was not added.",
+    meaning: "The file does not have these lines, or their text is different. The comment was not added.",
     remedy: "Read the session's diff again, and comment on the lines that it has now.",
   },
   nothing_to_send: {
-    meaning: "The session has no open review comments, or they changed at this moment. Nothing was sent.",
+    meaning: "The session has no open review comments, or they changed during the request. Nothing was sent.",
     remedy: "Add a comment, or reopen one. List them with `GET /api/coding/sessions/{sessionId}/comments`.",
   },
   too_large: {
@@ -283,7 +283,7 @@ export const problemHelp = {
     meaning:
       "Events can never reach the webhook's URL: it is not https, not on the public internet, or has credentials.",
     remedy:
-      "Use an https URL without credentials on the public internet, or allow the host with the setting `allowPrivateAddresses`. To authenticate requests, the receiver verifies their signatures.",
+      "Use an https URL without credentials on the public internet, or allow the host with the setting `allowPrivateAddresses`. Receivers authenticate requests by verifying their signatures.",
   },
   push_endpoint_refused: {
     meaning: "The browser's push service cannot be reached: its URL is not https, or not on the public internet.",

@@ -25,7 +25,7 @@ export const addPushSubscriptionInputSchema = z
       p256dh: z.string().regex(base64Url).max(100).describe("Public key, base64url."),
       auth: z.string().regex(base64Url).max(40).describe("Authentication secret, base64url."),
     }),
-    expirationTime: z.number().nullable().optional().describe("As the browser reports it. Not used."),
+    expirationTime: z.number().nullable().optional().describe("As reported by the browser. Ignored."),
     name: textSchema(100).describe("Shown in the list of browsers."),
   })
   .meta({ id: "AddPushSubscriptionInput" });
@@ -36,7 +36,7 @@ export const pushSubscriptionSchema = z
     subscriptionId: z.string(),
     name: z.string(),
     service: z.string().describe("Host of the browser's push service."),
-    endpointHash: z.string().describe("SHA-256 of the endpoint, hex. A browser finds its own subscription by it."),
+    endpointHash: z.string().describe("SHA-256 of the endpoint, in hex. A browser uses it to find its own subscription."),
     createdAt: z.string(),
     lastUsedAt: z.string().nullable().describe("When the push service last accepted a notification."),
     lastError: z.string().nullable().describe("Why the last notification was not accepted. Null if it was."),
@@ -82,7 +82,7 @@ const preferencesShape = {
   showTitles: z.boolean().describe("Adds the agent's name and the session's title."),
   showRequests: z.boolean().describe("Adds the text of a short permission request, with actions to allow and deny it."),
 };
-const quietHoursWords = "Notifications in these hours are held back. One summary follows at their end.";
+const quietHoursWords = "Notifications in these hours are held back, then summarized in one.";
 
 /** `GET /api/push/preferences`: those of the account, for all of its browsers. */
 export const pushPreferencesSchema = z
@@ -112,7 +112,7 @@ export const pushActionOutputSchema = z
 
 export const pushTestOutputSchema = attemptResultSchema
   .extend({
-    removed: z.boolean().describe("Whether the push service no longer knows this browser, so it was removed."),
+    removed: z.boolean().describe("True if the push service no longer knows this browser; its subscription was removed."),
   })
   .meta({ id: "PushTestOutput" });
 

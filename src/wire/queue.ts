@@ -31,7 +31,7 @@ export const listPromptsInputSchema = z.strictObject({ sessionId: sessionIdSchem
 
 const promptChanges = {
   text: z.string().min(1).optional().describe("The new text."),
-  position: z.int().min(0).max(1_000).optional().describe("The new place. 0 is sent next."),
+  position: z.int().min(0).max(1_000).optional().describe("The new position. 0 is sent next."),
   sendNow: z.boolean().optional().describe("Stop the running turn, and send this prompt first."),
 };
 

@@ -10,7 +10,7 @@ export const maxCommentedLines = 200;
 const sessionIdSchema = textSchema(200);
 const commentIdSchema = textSchema(100);
 const pathSchema = textSchema(4_096);
-const bodySchema = textSchema(maxCommentLength).describe("Markdown. It is sent to the agent as it is.");
+const bodySchema = textSchema(maxCommentLength).describe("Markdown, sent to the agent unchanged.");
 const lineSchema = z.int().min(1).max(100_000_000);
 
 /** `new`: the file as it is now. `old`: the file in the base of the comparison. */
@@ -26,7 +26,7 @@ export const reviewCommentSchema = z
     commentId: z.string(),
     path: z.string(),
     side: commentSideSchema,
-    line: z.int().describe("First line. Where it was written, if the comment is outdated."),
+    line: z.int().describe("First line. If the comment is outdated, the line where it was written."),
     endLine: z.int(),
     outdated: z.boolean().describe("True if its lines are no longer in the file."),
     snippet: z
@@ -39,8 +39,8 @@ export const reviewCommentSchema = z
     body: z.string(),
     state: commentStateSchema,
     author: z.object({
-      kind: z.enum(["person", "token", "app"]).describe("How the author called the gateway."),
-      sessionId: z.string().nullable().describe("The session whose agent wrote it, if the agent said so."),
+      kind: z.enum(["person", "token", "app"]).describe("The author's credential: a browser, a token or an app."),
+      sessionId: z.string().nullable().describe("Session of the agent that wrote it, if the agent gave it."),
     }),
     createdAt: z.string(),
     updatedAt: z.string(),
@@ -50,7 +50,7 @@ export const reviewCommentSchema = z
 export const reviewCommentsSchema = z
   .object({
     sessionId: z.string(),
-    comments: z.array(reviewCommentSchema).describe("By path and line."),
+    comments: z.array(reviewCommentSchema).describe("Sorted by path and line."),
   })
   .meta({ id: "ReviewComments" });
 
@@ -66,7 +66,7 @@ const newComment = {
     .string()
     .max(100_000)
     .optional()
-    .describe("The lines as you see them. The comment is refused if the file has other lines there."),
+    .describe("The lines as you read them. The comment is refused if the file's lines are different."),
   authorSessionId: sessionIdSchema.optional().describe("Your own session, if you are an agent."),
 };
 
@@ -98,7 +98,7 @@ export const deletedCommentSchema = z
   .meta({ id: "DeletedComment" });
 
 const sending = {
-  commentIds: z.array(commentIdSchema).min(1).max(500).optional().describe("Only these. Default: all open comments."),
+  commentIds: z.array(commentIdSchema).min(1).max(500).optional().describe("Comments to send. Defaults to all open comments."),
   onDraft: onDraftSchema.optional(),
 };
 
@@ -113,9 +113,9 @@ export const sendReviewInputSchema = z
 export const reviewPromptSchema = z
   .object({
     sessionId: z.string(),
-    prompt: z.string().describe("Empty without open comments."),
+    prompt: z.string().describe("Empty if there are no open comments."),
     commentIds: z.array(z.string()).describe("The comments in it, in order."),
-    left: z.int().describe("Open comments that do not fit into one prompt. Send again for these."),
+    left: z.int().describe("Open comments that do not fit into this prompt. Send them with another call."),
   })
   .meta({ id: "ReviewPrompt" });
 
@@ -135,7 +135,7 @@ export const viewedFilesSchema = z
 export const viewFileInputSchema = z
   .strictObject({
     path: pathSchema,
-    version: textSchema(100).nullable().describe("Any text that names the version that you viewed. Null: not viewed."),
+    version: textSchema(100).nullable().describe("Any text that identifies the version you viewed. Null: not viewed."),
   })
   .meta({ id: "ViewFileInput" });
 

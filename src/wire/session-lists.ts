@@ -5,7 +5,7 @@ import { textSchema } from "./text.ts";
 const indexingSchema = z
   .object({ done: z.int(), total: z.int() })
   .nullable()
-  .describe("Indexing progress while results are partial, in transcripts. Null when complete.");
+  .describe("Indexing progress, in transcripts, while results are partial. Null when complete.");
 const offsetSchema = z.int().min(0).max(10_000_000);
 const pageLimitSchema = z.int().min(1).max(200);
 
@@ -34,7 +34,7 @@ export const listInputSchema = z
     status: sessionStatusSchema.optional(),
     ...notedShape,
     archived: notedShape.archived.describe(
-      "True: only archived sessions. False: only others, and archived ones that need an answer. Defaults to false, with `idPrefix` to `any`.",
+      "True: only archived sessions. False: sessions that are not archived, and archived ones that need an answer. Defaults to false, or to `any` with `idPrefix`.",
     ),
     idPrefix: z
       .string()
@@ -85,7 +85,7 @@ export const searchInputSchema = z
     status: sessionStatusSchema.optional(),
     ...notedShape,
     archived: notedShape.archived.describe(
-      "True: only archived sessions. False: only others, and archived ones that need an answer. Defaults to `any`.",
+      "True: only archived sessions. False: sessions that are not archived, and archived ones that need an answer. Defaults to `any`.",
     ),
     limit: pageLimitSchema.optional().describe("Defaults to 10."),
     offset: offsetSchema.optional(),

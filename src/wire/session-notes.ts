@@ -23,7 +23,7 @@ const editsShape = {
     .describe("Replaces all labels. Labels are lower-case, without surrounding space, at most 50 characters."),
   addLabels: labelsSchema
     .optional()
-    .describe("Adds these labels and keeps all others, including those that other callers add."),
+    .describe("Adds these labels and keeps all others, including labels that other callers add at the same time."),
   removeLabels: labelsSchema.optional(),
 } as const;
 

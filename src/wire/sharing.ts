@@ -45,7 +45,7 @@ export const createdShareSchema = shareSchema
 
 /** `GET /api/coding/sessions/{id}/shares` */
 export const shareListSchema = z
-  .object({ shares: z.array(shareSchema).describe("Links in force, newest first.") })
+  .object({ shares: z.array(shareSchema).describe("Active links, newest first.") })
   .meta({ id: "ShareList" });
 
 export type ExportFormat = z.infer<typeof exportFormatSchema>;

@@ -35,8 +35,8 @@ export const helloFrameSchema = z.object({
   mode: terminalModeSchema,
   cols: z.int(),
   rows: z.int(),
-  offset: z.int().describe("Bytes of output since the terminal started, up to the first frame."),
-  continued: z.boolean().describe("True if output continues where the viewer was. False if a screen comes first."),
+  offset: z.int().describe("Bytes of output from the start of the terminal to the first frame."),
+  continued: z.boolean().describe("True if output continues where the viewer left off. False if the first frame is a screen."),
 });
 
 /** With the subprotocol: the terminal's new size, in order with the output. */

@@ -5,7 +5,7 @@ const maxFound = 1_000;
 
 /** `GET /api/coding/sessions/{id}/turns/search` */
 export const turnSearchQuerySchema = z.strictObject({
-  q: z.string().trim().min(1).max(200).describe("Searched as it is, in any case."),
+  q: z.string().trim().min(1).max(200).describe("Matched literally, ignoring case."),
   limit: z.coerce.number().int().min(1).max(maxFound).default(maxFound),
 });
 
@@ -15,7 +15,7 @@ export const turnSearchSchema = z
     matches: z.array(
       z.object({
         index: z.int().describe("The turn."),
-        count: z.int().describe("How often the turn contains the text."),
+        count: z.int().describe("Number of matches in the turn."),
         snippet: z.string().describe("The text around the first of them, in one line. Untrusted."),
       }),
     ),
@@ -30,7 +30,7 @@ export const turnMarkSchema = z.enum(["prompt", "problem"]);
 /** `GET /api/coding/sessions/{id}/turns/next` */
 export const nextTurnQuerySchema = z.strictObject({
   mark: turnMarkSchema,
-  from: z.coerce.number().int().min(-1).max(10_000_000).describe("The search begins next to this turn."),
+  from: z.coerce.number().int().min(-1).max(10_000_000).describe("The search starts at the turn before or after this one."),
   direction: z.enum(["next", "previous"]).default("next"),
 });
 

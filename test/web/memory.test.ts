@@ -242,7 +242,7 @@ describe("a memory with entries", () => {
       .getByText(/topics? shared with other entries/)
       .waitFor();
     await lookAt(visit, "memory-delete-phone");
-    const pending = "Erasing them from the database file is pending, because it is being read.";
+    const pending = "They are not erased from the database file yet, because it is being read.";
     await page.route(`**/api/v1/logs/${doomed}`, async (route) => {
       const answer = await route.fetch();
       const deletion = logDeletionSchema.parse(await answer.json());

@@ -21,7 +21,7 @@ const fields: readonly (readonly [name: string, words: string])[] = [
   ["code", "For programs. The meaning of a code never changes."],
   [
     "detail",
-    "What happened, to what, and what to do, for people. For a 5xx it names the request, whose details are in the gateway's log.",
+    "What happened, to what, and what to do, for people. For a 5xx, it contains the request ID to search for in the gateway's log.",
   ],
   [
     "errors",

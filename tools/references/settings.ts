@@ -6,7 +6,7 @@ import { code, generatedHead, table } from "./markdown.ts";
 const lead = `All settings, generated from the schema with which the gateway reads them. [Configuration](../configuration.md) explains them with examples.
 
 The order of precedence is: options of \`postern serve\`, environment variables, \`config.json\` in the state folder, defaults. An empty variable counts
-as unset. An unknown key or an invalid value is an error that names it. In the tables, a dot separates nested keys, and \`[]\` stands for each entry of a list.`;
+as unset. An unknown key or an invalid value is an error, and the message contains the key. In the tables, a dot separates nested keys, and \`[]\` stands for each entry of a list.`;
 
 /** `docs/reference/settings.md`. */
 export function settingsReference(): string {

@@ -19,13 +19,13 @@ describes access, several viewers, and the order of frames.`;
 
 const advice: Readonly<Record<TerminalCloseCode, string>> = {
   1000: "Nothing: the program ended.",
-  1012: "Reconnect, with increasing pauses; with `terminal` and `from` nothing is lost.",
+  1012: "Reconnect with increasing delays. If you send `terminal` and `from`, no output is lost.",
   1013: "Try again later: there are too many viewers or sessions.",
   4400: "Fix the query, or the order of the messages.",
   4401: "Sign in, or use another token; a ticket works once.",
   4403: "The caller lacks the scope, or its folders do not contain the session.",
   4404: "The session does not exist, or you don't have access.",
-  4409: "The session runs outside Postern: end it there.",
+  4409: "The session runs outside Postern. End it where it runs.",
 };
 
 /** Recorded by `test/gateway/terminal-socket.test.ts`, which fails if the exchange differs. */

@@ -226,7 +226,7 @@ class Attachment {
       this.#end.reject(error ?? new PosternError("internal_error", "The gateway refused the connection."));
     } else if (code === ended) {
       this.#end.reject(
-        new PosternError("internal_error", "The gateway closed the terminal's connection without a reason."),
+        new PosternError("internal_error", "The gateway closed the terminal connection without giving a reason."),
       );
     } else if (code === undefined || code === restarting || code < 1012) {
       this.#onLost(error);
