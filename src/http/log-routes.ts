@@ -172,8 +172,8 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
       summary: "Lists facts with their period of validity, newest first.",
       description:
         "`asOf` returns the facts that were current at a time, `knownAt` those that were known then. `current_branch`, `last_exit` and " +
-        "`status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, also for an invalid " +
-        "cursor or entity.",
+        "`status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, including for an " +
+        "invalid cursor or entity.",
       querystring: factsInputSchema.extend({ limit: limitInQuery(100) }),
       response: { 200: factPageSchema },
     },

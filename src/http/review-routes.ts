@@ -103,7 +103,7 @@ function addSendRoutes({ app, principalOf }: RouteServer, reviews: Reviews): voi
     schema: {
       operationId: "previewReview",
       tags,
-      summary: "Returns the prompt that your open comments make, without sending it.",
+      summary: "Returns the prompt that sending your open comments would create.",
       params: reviewParamsSchema,
       response: { 200: reviewPromptSchema },
     },

@@ -92,7 +92,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
     deps.checkPlace(request);
     const url = new URL(request.url ?? "/", "http://localhost");
     const handler = handlers.get(url.pathname);
-    if (handler === undefined) throw new PosternError("route_not_found", "This path has no WebSocket.");
+    if (handler === undefined) throw new PosternError("route_not_found", "This path does not support WebSockets.");
     const cancel = clock.after(admissionMs, () => connection.destroy());
     const [server, admission] = await Promise.all([
       (loading ??= loadServer()),
@@ -234,7 +234,7 @@ function closeOf(error: unknown): [number, string] {
 function refuse(connection: Duplex, error: unknown, log: Log): void {
   const requestId = newUuid();
   const { problem, headers } = toProblem(error, requestId);
-  if (problem.status >= 500) log.error({ requestId, reason: messageOf(error) }, "an upgrade failed");
+  if (problem.status >= 500) log.error({ requestId, reason: messageOf(error) }, "a WebSocket upgrade failed");
   if (!connection.writable) return void connection.destroy();
   const body = JSON.stringify(problem);
   const head = [

@@ -33,7 +33,7 @@ export function createDrafts(deps: {
   async function keyOf(sessionId: string | null, caller: Caller) {
     const { accountId: account_id } = caller;
     if (sessionId === null && caller.folders !== null) {
-      throw sessionError("invalid_request", "A token that is limited to folders has drafts of sessions only.");
+      throw sessionError("invalid_request", "A token limited to folders can save drafts only for existing sessions.");
     }
     if (sessionId === null) return { account_id, agent: "", session_id: "" };
     const { record } = await locator.locate(sessionId, caller);

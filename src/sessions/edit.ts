@@ -76,7 +76,7 @@ function changesOf(edits: Omit<EditSessionInput, "sessionId">): NoteChanges {
 
 function titleFrom(text: string): string {
   const title = inOneLine(text);
-  if (title === "") throw sessionError("invalid_request", "The title is empty. Use null for the agent's title.");
+  if (title === "") throw sessionError("invalid_request", "The title is empty. Use null to restore the agent's title.");
   return title;
 }
 

@@ -64,7 +64,7 @@ export class HookReports {
     const { log, keeper } = this.#deps;
     this.#refused += 1;
     const fields = { sessionId: keeper.record.sessionId, event: event.kind, refused: this.#refused };
-    log[this.#refused === 1 ? "warn" : "debug"](fields, "refused a hook line that is not this session's");
+    log[this.#refused === 1 ? "warn" : "debug"](fields, "rejected a hook report of another session");
   }
 
   async drain(): Promise<void> {

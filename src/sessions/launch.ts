@@ -130,7 +130,7 @@ export async function removeLaunchDir(
   try {
     await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
   } catch (error) {
-    deps.log.warn({ launchId, error }, "cannot remove the folder of an old launch");
+    deps.log.warn({ launchId, error }, "cannot remove an old launch folder");
   }
 }
 
@@ -147,5 +147,5 @@ export async function sweepLaunchDirs(
   const unknown = names.filter((name) => !known.has(name));
   for (const name of unknown) await removeLaunchDir(deps, name);
   if (unknown.length > 0)
-    deps.log.info({ folders: unknown.length }, "removed the folders of launches that no session names");
+    deps.log.info({ folders: unknown.length }, "removed launch folders that no session refers to");
 }

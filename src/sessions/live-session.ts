@@ -161,7 +161,7 @@ export class LiveSession {
     const look = this.#actor.sensors.needsLook ? this.#actor.sensors.look() : Promise.resolve();
     void look
       .then(() => this.#publisher.look())
-      .catch((error: unknown) => this.#report(error, "cannot check on a session"))
+      .catch((error: unknown) => this.#report(error, "cannot check the state of a session"))
       .finally(() => {
         if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());
       });
@@ -214,7 +214,7 @@ export class LiveSession {
 
   /** Reads the last hooks and lines. A process may end before it is followed. */
   async #readLast(): Promise<void> {
-    await this.#begun?.catch((error: unknown) => this.#report(error, "a session ended that was not followed"));
+    await this.#begun?.catch((error: unknown) => this.#report(error, "a session that was not being followed ended"));
     await this.#actor.readLast();
   }
 

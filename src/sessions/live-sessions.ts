@@ -119,7 +119,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       takeUp.launched(terminalId);
       // The take-up skipped this launch; its terminal may have gone with the host.
       if (losses !== lossesBefore) {
-        onLoss().catch((error: unknown) => log.error({ error }, "cannot read what the terminal host runs"));
+        onLoss().catch((error: unknown) => log.error({ error }, "cannot list the terminal host's terminals"));
       }
     }
   }
@@ -193,7 +193,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     try {
       if (!(await store.namesLaunch(launchId))) await removeLaunchDir(deps, launchId);
     } catch (error) {
-      log.warn({ launchId, error }, "cannot find out whether the folder of an old launch is needed");
+      log.warn({ launchId, error }, "cannot determine whether an old launch folder is still needed");
     }
   }
 
@@ -236,7 +236,7 @@ async function lastScreenOf(host: TerminalHostClient, terminalId: string, log: L
   try {
     return (await host.look(terminalId)).lines.join("\n").trim();
   } catch (error) {
-    log.debug({ error }, "an ended terminal has no last screen");
+    log.debug({ error }, "a terminal that ended has no last screen");
     return "";
   }
 }

@@ -28,7 +28,7 @@ export function toPromptText(
 ): string {
   const text = prompt.replaceAll("\r\n", "\n").trim();
   if (withoutInvisible(text).trim() === "") {
-    throw sessionError("prompt_not_text", "The prompt is empty. Say what the agent should do.");
+    throw sessionError("prompt_not_text", "The prompt is empty. Write what the agent should do.");
   }
   const control = controlCharacters.exec(text);
   if (control !== null) {
@@ -39,7 +39,7 @@ export function toPromptText(
     );
   }
   if (!text.isWellFormed()) {
-    throw sessionError("prompt_not_text", "The prompt has half a surrogate pair and is no valid Unicode text.");
+    throw sessionError("prompt_not_text", "The prompt contains a lone surrogate, so it is not valid Unicode.");
   }
   const command = rules.allowCommands ? null : commandIn(text, rules);
   if (command !== null) {

@@ -139,7 +139,7 @@ async function adoptId(
   if (how === "rekey") {
     await host.renameLease(terminalId, leaseKey);
     await store.rekey(record.sessionId, agentSessionId);
-    log.info({ sessionId: agentSessionId, agent: record.agent }, "session took its agent's own id");
+    log.info({ sessionId: agentSessionId, agent: record.agent }, "session adopted its agent's own id");
     return { ...record, sessionId: agentSessionId, aliases: [...record.aliases, record.sessionId] };
   }
   const successor = successorOf(record, { agentSessionId, holder, now: clock.now() });

@@ -53,7 +53,7 @@ export function createRuleAnswers(
     try {
       return await answer(asked);
     } catch (error) {
-      log.warn({ sessionId: session.record().sessionId, error }, "cannot look for standing rules");
+      log.warn({ sessionId: session.record().sessionId, error }, "cannot look up standing rules");
       return undefined;
     }
   };

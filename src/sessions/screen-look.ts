@@ -46,7 +46,7 @@ export async function endIfHung(
 ): Promise<void> {
   const { template, terminalId, pid } = agent;
   if (template.hasHung === undefined || (!certain && !template.hasHung(agent))) return;
-  log.warn({ agent: template.name, pid }, "ending an agent that has hung at its start");
+  log.warn({ agent: template.name, pid }, "ending an agent that hung during startup");
   await host.end(terminalId);
 }
 

@@ -126,7 +126,7 @@ export class SessionActor {
         const isOther = turnsBefore > (this.#state.transcript.summary?.turnCount ?? 0);
         return this.sensors.transcript.holdsPrompt(text, isOther ? 0 : turnsBefore);
       },
-      failed: (error) => this.#input.onError(error, "cannot take a prompt to its agent"),
+      failed: (error) => this.#input.onError(error, "cannot deliver a prompt to its agent"),
     };
   }
 
@@ -267,7 +267,7 @@ export class SessionActor {
   /** A viewer attached to the terminal, or left. */
   onViewer(did: "attach" | "leave"): void {
     this.#post({ kind: "viewer", did }).catch((error: unknown) =>
-      this.#input.onError(error, "cannot note when a session was used"),
+      this.#input.onError(error, "cannot record when a session was used"),
     );
   }
 

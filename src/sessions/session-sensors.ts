@@ -153,7 +153,7 @@ export class SessionSensors {
 
   /** The agent's state file has changed. */
   #lookSoon(): void {
-    this.look().catch((error: unknown) => this.#input.onError(error, "cannot check on a session"));
+    this.look().catch((error: unknown) => this.#input.onError(error, "cannot check the state of a session"));
   }
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {

@@ -27,7 +27,7 @@ export function createSpawn(
       const { sessionId, exitCode, lastScreen } = live.record;
       throw sessionError(
         "agent_start_failed",
-        `${live.template.name} ended at its start (exit code ${exitCode ?? "unknown"}).`,
+        `${live.template.name} ended during startup (exit code ${exitCode ?? "unknown"}).`,
         {
           details: { sessionId, exitCode, signal: live.record.signal, lastScreen: lastScreen ?? "" },
         },

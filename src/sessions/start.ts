@@ -216,7 +216,7 @@ async function requireResumable({ locator, queue }: StarterDeps, session: Locate
   if (holder === null) return;
   throw sessionError(
     "session_busy",
-    `Session ${sessionId} is held by process ${holder.pid}. End that process first, or continue there.`,
+    `Session ${sessionId} is in use by process ${holder.pid}. End that process first, or continue there.`,
   );
 }
 
@@ -231,13 +231,13 @@ function requireAccepted(
   if (options.systemPrompt !== null && !template.accepts.systemPrompt) {
     throw sessionError(
       "model_not_supported",
-      `${template.name} takes no system prompt at its start. Omit "systemPrompt".`,
+      `${template.name} does not accept a system prompt. Omit "systemPrompt".`,
     );
   }
   if (options.systemPrompt !== null && privatePrompts && template.accepts.systemPrompt === "argument") {
     throw sessionError(
       "invalid_request",
-      `${template.name} takes a system prompt only on its command line, which privatePrompts forbids. Omit "systemPrompt".`,
+      `${template.name} accepts a system prompt only on its command line, which privatePrompts forbids. Omit "systemPrompt".`,
     );
   }
 }

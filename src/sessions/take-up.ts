@@ -73,7 +73,7 @@ export class TakeUp {
         await this.run();
       } catch (error) {
         if (signal.aborted) return;
-        log.warn({ error, pauseMs }, "cannot read what the terminal host runs; trying again");
+        log.warn({ error, pauseMs }, "cannot list the terminal host's terminals; trying again");
         this.#wanted = true;
         await clock.sleep(pauseMs, signal).catch(() => undefined); // it was stopped
       }
@@ -173,7 +173,7 @@ export class TakeUp {
     this.#swept = true;
     const { store, log } = this.#deps;
     await sweepLaunchDirs(this.#deps, () => store.launchIds()).catch((error: unknown) =>
-      log.warn({ error }, "cannot remove the folders of old launches"),
+      log.warn({ error }, "cannot remove old launch folders"),
     );
   }
 }

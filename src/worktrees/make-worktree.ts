@@ -49,7 +49,7 @@ export async function requireRepository(dir: string): Promise<RepositoryPlace> {
   if (place !== null) return place;
   throw worktreeError(
     "not_a_git_repository",
-    `${dir} is not in a git repository. Leave "worktree" out, or choose another directory.`,
+    `${dir} is not in a git repository. Omit "worktree", or choose another directory.`,
   );
 }
 

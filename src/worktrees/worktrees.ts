@@ -206,7 +206,7 @@ export function createWorktrees(options: WorktreesOptions): Worktrees {
       }
       throw worktreeError(
         "session_busy",
-        `${dir} is the worktree of session ${other.sessionId}, and two sessions never share one. Continue that session, or request a separate worktree.`,
+        `${dir} is the worktree of session ${other.sessionId}, and sessions cannot share a worktree. Continue that session, or request a separate worktree.`,
       );
     },
 

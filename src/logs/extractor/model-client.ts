@@ -83,7 +83,7 @@ function boundedFetch(baseUrl: string): typeof fetch {
   const prefix = `${baseUrl.replace(/\/+$/, "")}/`;
   return async (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
-    if (!url.startsWith(prefix)) throw new Error("A request to the model was directed to another address.");
+    if (!url.startsWith(prefix)) throw new Error("A request to the model was redirected to another address.");
     const response = await fetch(url, { ...init, redirect: "error" });
     const { status, statusText, headers } = response;
     return new Response(await boundedBody(response), { status, statusText, headers });
