@@ -11,7 +11,7 @@ import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 export interface AgentFacts {
   /** The agent's program: the configured path if there is one, else the name looked up on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /** Determined once per state of the file. Null if there is no answer within half a minute; then tried again half a minute later. */
+  /** Determined once per state of the file. Null if the program does not answer within half a minute; it is asked again half a minute later. */
   version(template: AgentTemplate, binary: string, env: Environment): Promise<string | null>;
   /** Cached for half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
@@ -30,7 +30,7 @@ export function createAgentFacts(clock: Clock): AgentFacts {
   const versionFlights = createSingleFlight<string | null>();
   const logins = new Map<string, { readonly state: LoginState; readonly until: number }>();
   const loginFlights = createSingleFlight<LoginState>();
-  /** Incremented when the login may have changed: earlier answers are not reused. */
+  /** Incremented when the login may have changed, so that earlier answers are not reused. */
   const loginChanges = new Map<string, number>();
   return {
     async binary(template, configured, env) {

@@ -16,7 +16,7 @@ interface AgentProcess {
   readonly cwd: string;
 }
 
-// More than one person's machine runs; each costs a read of its arguments.
+// More than one person's machine runs. Each costs a read of its arguments.
 const maxProcesses = 10_000;
 /** The interpreter, its options and the script come first. */
 const maxLeadingArguments = 12;
@@ -27,8 +27,7 @@ const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
 
 /**
  * The live processes of a program that this user may inspect. Linux only: empty elsewhere.
- * @param text occurs in the arguments of each of them
- * @param program matches its name or path, or that of its script
+ * @param text occurs in the arguments of each @param program matches the name or path of the program or its script
  */
 export async function agentProcesses(text: string, program: RegExp): Promise<readonly AgentProcess[]> {
   if (process.platform !== "linux") return [];
@@ -98,7 +97,7 @@ export function argumentsOf(pid: number, text: string): readonly string[] {
   }
 }
 
-/** The given variables of a process's environment, as far as they are set. */
+/** The given variables of a process's environment that are set. */
 export function variablesOf(pid: number, names: readonly string[]): Environment {
   const pairs = readProc(`/proc/${pid}/environ`).split("\0");
   return Object.fromEntries(

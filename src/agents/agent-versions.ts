@@ -16,7 +16,7 @@ export interface VersionNotice {
 
 type VersionedAgent = Pick<AgentTemplate, "displayName" | "releases">;
 
-/** Null for a supported version, and for one that cannot be compared: an agent is refused only for a reason. */
+/** Null for a supported version, and for one that cannot be compared: an agent is refused only for a known problem. */
 export function versionNotice({ displayName, releases }: VersionedAgent, version: string | null): VersionNotice | null {
   if (releases === null || version === null) return null;
   const { minimum, newestTested, updateCommand } = releases;

@@ -4,7 +4,7 @@ import type { AgentTemplate, AttachedFile } from "./template.ts";
 /** A prompt with its files, in the form that the agent takes best. */
 export interface HandedPrompt {
   readonly text: string;
-  /** Paths of files that go beside the text: as arguments, or pasted one by one before it. */
+  /** Paths of files that are passed separately from the text: as arguments, or pasted one by one before it. */
   readonly beside: readonly string[];
   /** What the composer shows for those that were pasted. */
   readonly shown: string;

@@ -23,7 +23,7 @@ export interface AgentCommand {
 
 export type ReadsFolder = (folder: string) => Promise<boolean>;
 
-/** What an agent's composer offers. */
+/** What an agent's composer completes. */
 export interface AgentCommands {
   /** The agent's own commands that are useful in a session, as of the newest tested version. */
   readonly listed: readonly AgentCommand[];
@@ -56,7 +56,7 @@ export interface CommandFile {
   readonly source: "user" | "project";
 }
 
-// A hundred is more than a menu can show; these bound folders that were filled on purpose.
+// A hundred is more than a menu can show. The limits are for folders that were filled on purpose.
 const maxFiles = 300;
 const maxEntries = 2_000;
 const maxDepth = 4;
@@ -222,7 +222,7 @@ export function firstLine(body: string): string {
   );
 }
 
-/** All that a composer offers. A custom command replaces a built-in one with the same name, as in Claude Code (2.1.329). */
+/** All completions that a composer offers. A custom command replaces a built-in one with the same name, as in Claude Code (2.1.329). */
 export async function commandsIn(
   { listed, custom }: AgentCommands,
   place: Parameters<AgentCommands["custom"]>[0],

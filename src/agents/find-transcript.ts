@@ -4,7 +4,7 @@ import { isErrno } from "../core/errors.ts";
 import { isUuid } from "../core/ids.ts";
 import { headId } from "../transcripts/index.ts";
 
-// More projects or days than anyone has; bounds a folder that was filled on purpose.
+// More projects or days than anyone has; a bound in case a folder was filled on purpose.
 const maxFolders = 20_000;
 
 /** A file named after a session's UUID. @param before and endings are parts of a regular expression */

@@ -83,7 +83,7 @@ test("keeping an agent running says so, and with --off when it is ended", async 
   expect(await keep([], { keepRunning: true })).toEqual({
     code: 0,
     sent: [{ sessionId, keepRunning: true }],
-    stdout: `The agent of ${sessionId} (claude-code) keeps running, however long it is idle.\n`,
+    stdout: `The agent of ${sessionId} (claude-code) keeps running, even when it is idle.\n`,
   });
   const ended = { keepRunning: true, status: "completed", activity: null } as const;
   expect((await keep([], ended)).stdout).toContain("keeps running from its next prompt on");

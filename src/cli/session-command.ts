@@ -103,7 +103,7 @@ function addKeepCommand(group: Command, context: CliContext): void {
 function keepWords({ sessionId, agent, keepRunning, status, idleEndsAt }: KeepOutput): string {
   if (keepRunning) {
     const now = status === "completed" || status === "failed" ? " from its next prompt on" : "";
-    return `The agent of ${sessionId} (${agent}) keeps running${now}, however long it is idle.`;
+    return `The agent of ${sessionId} (${agent}) keeps running${now}, even when it is idle.`;
   }
   const when = idleEndsAt === null ? "when it has been idle for too long" : `at ${idleEndsAt} if it stays idle`;
   return `The agent of ${sessionId} (${agent}) is ended ${when}. The session can be resumed.`;

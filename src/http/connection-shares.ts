@@ -42,7 +42,7 @@ function plainAddress(text: string | undefined = ""): string | null {
 
 /**
  * Limits TCP connections fairly: unauthenticated ones by address, authenticated ones by credential, with separate limits. At the limit, a
- * new connection closes the oldest of the largest share. A flood therefore closes its own connections, never those of authenticated
+ * new connection closes the oldest one of the caller with the most connections. A flood therefore closes its own connections, never those of authenticated
  * callers. The owner's Unix socket is not counted.
  */
 export interface ConnectionShares {
@@ -87,7 +87,7 @@ export function createConnectionShares(deps: {
     socket.destroy();
     closed += 1;
     if (clock.now() - reportedAt < reportEveryMs) return;
-    log.warn({ closed, share }, "too many connections: closed the oldest of the largest share");
+    log.warn({ closed, share }, "too many connections: closed the oldest one of the largest share");
     reportedAt = clock.now();
     closed = 0;
   };

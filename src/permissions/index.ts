@@ -33,18 +33,16 @@ export interface Remembered {
   readonly remember: RememberPermission;
 }
 
-/** Standing rules: answers to permission requests that count more than once. */
+/** Standing rules: answers that apply to more than one permission request. */
 export interface PermissionRules {
   /** The answer of the rules as they are now, with the words for a denial; null if they have none. */
   verdictOn(request: RuledRequest): Promise<RuleVerdict | null>;
-  /** Counts and audits an answer that the agent took. Never throws. */
+  /** Counts and audits an answer that the agent accepted. Never throws. */
   noteUse(verdict: Pick<RuleVerdict, "ruleIds">, request: RuledRequest): Promise<void>;
   /** The rules that an answer would add. Nothing is stored. @throws PosternError `invalid_request` */
   preview(request: RuledRequest, remembered: Remembered): Promise<PermissionRulesPreview>;
   /**
-   * Adds the rules of an answer.
-   * @returns removes them again, if the agent did not take the answer
-   * @throws PosternError `invalid_request` | `rule_too_broad`
+   * Adds the rules of an answer. @returns a function that removes them again, if the agent did not accept the answer @throws PosternError `invalid_request` | `rule_too_broad`
    */
   remember(request: RuledRequest, remembered: Remembered, caller: Caller): Promise<() => Promise<void>>;
   /** @throws PosternError `invalid_request` | `rule_too_broad` */

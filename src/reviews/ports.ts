@@ -15,11 +15,11 @@ export type PromptFate = "none" | "running" | "ended" | "lost";
 export interface ReviewPorts {
   find(sessionId: string, caller: Caller): Promise<{ readonly agent: string; readonly sessionId: string }>;
   /**
-   * The text of files, in their order; null for one that is not there, is too large or is not text.
+   * The text of files, in the given order; null for a file that is missing, too large or not text.
    * @throws PosternError `dir_not_allowed` if the caller cannot read files there, and the codes of the session's diff
    */
   readFiles(sessionId: string, files: readonly ReviewedFile[], caller: Caller): Promise<readonly (string | null)[]>;
-  /** Sends a prompt as `coding_ask` does. @param key names the prompt for {@link ReviewPorts.fateOf} */
+  /** Sends a prompt as `coding_ask` does. @param key identifies the prompt for {@link ReviewPorts.fateOf} */
   ask(
     prompt: {
       readonly sessionId: string;

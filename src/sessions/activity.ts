@@ -2,13 +2,13 @@ import type { HookEvent, ScreenDialog, ToolCall } from "../agents/index.ts";
 import { isoTime } from "../core/clock.ts";
 import type { Activity, PendingPermission } from "../wire/coding.ts";
 
-/** A permission that waits for an answer, with what identifies its tool call. */
+/** A permission request that waits for an answer, with the identity of its tool call. */
 export interface OpenPermission extends PendingPermission, Pick<ToolCall, "callKey" | "subagent"> {
   /** Where the call happens, as the agent reports it. */
   readonly cwd?: string | null | undefined;
 }
 
-/** A screen without a composer that stands still: the agent's own dialog or message, which waits for a person. */
+/** A screen without a composer that has stopped changing: the agent's own dialog or message, which waits for a person. */
 export interface StandingScreen {
   /** The visible text, bounded. */
   readonly screen: string;
@@ -24,14 +24,14 @@ export interface OpenDialog extends ScreenDialog {
   readonly seenAt: number;
 }
 
-/** What is known of a live agent from its hooks, its transcript and its own state files. */
+/** What is known about a live agent from its hooks, its transcript and its own state files. */
 export interface ActivityState {
   readonly activity: Activity;
   /** Whether the agent reported the start of its session, or painted its composer. */
   readonly started: boolean;
   /** Whether the session's own turn runs; a sub-agent's question or work may outlast it. */
   readonly turnRuns: boolean;
-  /** Whether `working` means sub-agents alone: the agent takes a prompt meanwhile. */
+  /** Whether only sub-agents are working, so that the agent still accepts a prompt. */
   readonly inBackground: boolean;
   /** What the screen shows while the activity is `needs_attention`, otherwise null. */
   readonly standing: StandingScreen | null;
@@ -41,7 +41,7 @@ export interface ActivityState {
   readonly allowedCalls: readonly string[];
   /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
   readonly promptsTaken: number;
-  /** Counts turns that ended, whichever way. */
+  /** Counts turns that ended, for any reason. */
   readonly turnsEnded: number;
 }
 
@@ -65,15 +65,15 @@ export type Observation =
   | { readonly kind: "composer_painted" }
   /** The screen stands still without a composer, and nothing shows that a turn is running. */
   | ({ readonly kind: "screen_stands" } & StandingScreen)
-  /** The screen that stood shows something else now. */
+  /** The screen that had stopped changing now shows something else. */
   | { readonly kind: "screen_moved" }
   /** The transcript says that the running turn ended without a hook (Esc, a denial, an API error). */
   | { readonly kind: "turn_over" }
-  /** The transcript shows a prompt that no hook reported: this one of ours, or another (null). */
+  /** The transcript shows a prompt that no hook reported: one of ours, or another (null). */
   | { readonly kind: "prompt_seen"; readonly prompt: string | null }
   /** The transcript, or the agent itself, shows a running turn that no hook reported. */
   | { readonly kind: "turn_seen" }
-  /** The agent itself shows that it continues after its turn has ended: sub-agents do. */
+  /** The agent itself shows that its sub-agents continue after its turn has ended. */
   | { readonly kind: "background_seen" }
   /** The agent itself shows an open dialog that no hook reported. */
   | { readonly kind: "dialog_seen"; readonly activity: "needs_permission" | "needs_answer" }
@@ -226,7 +226,7 @@ function ofSubagents(permissions: readonly OpenPermission[]): readonly OpenPermi
   return permissions.filter(({ subagent }) => subagent !== null);
 }
 
-/** A call that ran was allowed. Of equal calls one was; the others still ask. */
+/** A call that ran was allowed. If several calls are equal, only one of them was; the others still ask. */
 function withoutEnded(state: ActivityState, callKey: string): ActivityState {
   const allowed = state.allowedCalls.indexOf(callKey);
   if (allowed !== -1) return { ...state, allowedCalls: state.allowedCalls.toSpliced(allowed, 1) };

@@ -6,7 +6,7 @@ import { type MentionPlace, refuseOutsideMentions, withoutInvisible } from "./pr
 /** A command that can be typed. */
 export interface CommandLine {
   readonly text: string;
-  /** Whether it is a prompt with a name, which starts a turn: the user's and the repository's are. */
+  /** Whether it is a named prompt, which starts a turn. Commands of the user and the repository are. */
   readonly startsTurn: boolean;
 }
 
@@ -46,7 +46,7 @@ function problemOf(text: string): string | null {
   return null;
 }
 
-/** A message needs no longer list. */
+/** Enough for a message. */
 const maxShown = 10;
 
 function notListed(name: string, commands: readonly AgentCommand[]): string {
@@ -56,7 +56,7 @@ function notListed(name: string, commands: readonly AgentCommand[]): string {
   return `"${name.slice(0, 100)}" cannot be sent as a command. ${known} Type others into the terminal.`;
 }
 
-/** Also for a caller with `coding:drive`: a command that is known to be safe reads nothing outside. */
+/** Applies to callers with `coding:drive` too: a command that counts as safe must not read files outside. */
 async function refuseOutside(text: string, place: MentionPlace): Promise<void> {
   try {
     await refuseOutsideMentions(text, place);

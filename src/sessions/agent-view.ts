@@ -5,13 +5,13 @@ import { type ActivityState, isResting, type Observation } from "./activity.ts";
 export interface AgentView {
   /** The state file's last report, and since when, by our clock. */
   readonly last: { readonly said: string; readonly at: number } | null;
-  /** Whether the last look found what was known already. */
+  /** Whether the last look found nothing new. */
   readonly agrees: boolean;
   /** Whether a state file or title reported at the last look. */
   readonly reports: boolean;
   /** When a hook, or an answer from here, reported last. */
   readonly reportedAt: number;
-  /** When a question was last seen to wait in its hook: its dialog comes after that. */
+  /** When a question's hook was last seen waiting. Its dialog opens after that. */
   readonly heldAt: number;
   /** Without a state file: whether the composer is covered, and since when, while a question is open. */
   readonly sight: { readonly covered: boolean; readonly at: number } | null;
@@ -25,13 +25,13 @@ export function newAgentView(now: number): AgentView {
   return { ...nothing, agrees: true, reports: false, reportedAt: now, heldAt: 0 };
 }
 
-// This long after another report, the state file is believed although it is older.
+// This long after another report, the state file is trusted although it is older.
 const silenceMs = 1_500;
 // The dialog of a sub-agent's question comes a second or two after its hook.
 const askedSilenceMs = 5_000;
 // Between two dialogs an agent may be busy for a moment.
 const repeatedMs = 200;
-// A dialog is painted within a second of its hook's end, on a loaded machine in some; one that was never seen was answered before.
+// A dialog is painted within a second after its hook ends, or a few seconds on a loaded machine. A dialog that never appeared was answered before.
 const unseenDialogMs = 5_000;
 // An agent writes "idle" within 0.2 s of its Stop hook, on a loaded machine in a second.
 const idleLagMs = 2_500;
@@ -51,9 +51,9 @@ export interface AgentContext {
   readonly activity: ActivityState;
   /** How long the other reports have shown no running turn. */
   readonly restingMs: number;
-  /** Whether a question waits in its hook, maybe without a dialog yet. */
+  /** Whether a question's hook waits, possibly before its dialog opens. */
   readonly held: boolean;
-  /** Whether a turn runs, by the transcript. */
+  /** Whether a turn runs, according to the transcript. */
   readonly turnOpen: boolean;
   readonly now: number;
 }
@@ -74,7 +74,7 @@ export function agentChanges(before: AgentView, { observed, covered }: AgentLook
   const { now, held, activity } = context;
   const view = held ? { ...before, heldAt: now } : before;
   if (observed === null) {
-    // Once, it may have been read in the middle of a write.
+    // A single read may have happened in the middle of a write.
     if (view.reports) return { view: { ...view, reports: false }, changes: [] };
     return changesBySight(view, covered, context);
   }
@@ -99,7 +99,7 @@ function changesBySight(view: AgentView, covered: boolean | null, context: Agent
   const { activity, now, turnOpen } = context;
   if (activity.permissions.length === 0) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   if (covered === null) return { view, changes: [] };
-  // Its dialog is not shown yet: the one that covered the composer belonged to the previous question.
+  // The question's dialog is not shown yet: the dialog that covered the composer belonged to the previous question.
   if (context.held) return { view: { ...view, sight: null, wasCovered: false }, changes: [] };
   const sight = view.sight?.covered === covered ? view.sight : { covered, at: now };
   const wasCovered = view.wasCovered || covered;
@@ -117,7 +117,7 @@ export interface StateObservation {
   readonly repeated: boolean;
   /** How long it has reported the same. */
   readonly observedForMs: number;
-  /** When something else reported last, a hook or an answer from here; epoch milliseconds. */
+  /** When a hook, or an answer from here, last reported something; epoch milliseconds. */
   readonly reportedAt: number;
   /** Whether `reportedAt` is a while ago. */
   readonly silent: boolean;
@@ -126,8 +126,8 @@ export interface StateObservation {
 }
 
 /**
- * What an agent's state file adds to other reports: the newer of two counts. A state that contradicts open questions, or is older, has
- * to be found twice, because one dialog can follow another immediately. Pure.
+ * What an agent's state file adds to other reports: the newer of two counts. A state that is older, or contradicts open questions, must be
+ * found twice, because one dialog can follow another immediately. Pure.
  */
 export function observedChanges(look: StateObservation): readonly Observation[] {
   const { state, observed, repeated, reportedAt, silent } = look;
@@ -151,7 +151,7 @@ export function observedChanges(look: StateObservation): readonly Observation[] 
       return state.activity === "working" && counts ? [{ kind: "turn_over" }] : [];
     default:
       if (asks || state.activity === observed.activity || !repeated || !counts) return [];
-      // The hook comes, on a loaded machine late, with what is asked.
+      // The hook reports what is asked, but late on a loaded machine.
       if (observed.hooked && look.observedForMs < hookLagMs) return [];
       return [{ kind: "dialog_seen", activity: observed.activity }];
   }
@@ -161,7 +161,7 @@ function isDialog(activity: ActivityState["activity"]): boolean {
   return activity === "needs_permission" || activity === "needs_answer";
 }
 
-/** Whether the agent's report matches what is known, so that nothing has to be looked at again. */
+/** Whether the agent's report matches what is known, so that no second look is needed. */
 export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "activity" | "inBackground">): boolean {
   if (activity === "idle") return state.activity !== "working" && isResting(state);
   return activity === state.activity;
@@ -169,7 +169,7 @@ export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "
 
 /** Whether a prompt may be typed: no dialog is open, and no turn runs that its hook has yet to report. */
 export function letsType(observed: ObservedState | null, state: ActivityState, byTitle: boolean): boolean {
-  // For an agent that reports nothing else, an open dialog would go unnoticed.
+  // Otherwise an open dialog of an agent that reports nothing else would go unnoticed.
   if (observed === null) return !byTitle;
   return observed.activity === "idle" || (observed.activity === "working" && state.inBackground);
 }

@@ -17,8 +17,8 @@ export interface AnswerDeps {
 /**
  * `coding_answer_permission`: answers what an agent asks, through the agent's hook that waits for the decision. Not in the specification.
  *
- * The decision travels over the hook's own connection and no other way; where none waits any longer the agent's dialog has to be
- * answered in its terminal.
+ * The decision travels only over the hook's own connection. If no hook waits any longer, the agent's dialog must be answered in its
+ * terminal.
  */
 export function createAnswer(
   deps: AnswerDeps,
@@ -43,7 +43,7 @@ export function createAnswer(
   };
 }
 
-/** Adds the rules before the answer, so that they count for what the agent asks next. @returns removes them again */
+/** Adds the rules before the answer, so that they apply to the agent's next request. @returns a function that removes them again */
 async function remember(
   deps: AnswerDeps,
   session: LocatedSession,
@@ -73,7 +73,7 @@ async function ruleRequest(
   return ruleRequestOf({ ...open, asks: open.kind }, { template, record: live?.record ?? record });
 }
 
-/** The rules that an answer would add, in words. Nothing is stored. */
+/** Describes the rules that an answer would add. Nothing is stored. */
 export function createRulePreview(
   deps: AnswerDeps,
 ): (input: PreviewPermissionRulesInput, caller: Caller) => Promise<PermissionRulesPreview> {

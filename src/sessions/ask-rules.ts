@@ -70,7 +70,7 @@ export function wantedWorktree({
   return worktree === false ? null : { baseBranch: worktree.baseBranch ?? null, branch: worktree.branch ?? null };
 }
 
-/** A session keeps the worktree that it has. @throws PosternError `session_mismatch` when another one is asked for */
+/** A session keeps its worktree. @throws PosternError `session_mismatch` when another one is asked for */
 export function requireSameWorktree(
   sessionId: string,
   wanted: ReturnType<typeof wantedWorktree>,
@@ -96,7 +96,7 @@ export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
 }
 
 /**
- * Requires that the caller may send to a session: one that never asks for permission needs more than the right to write.
+ * Requires that the caller may send prompts to a session. A session that never asks for permission needs more than the scope to write.
  * @throws PosternError `insufficient_scope`
  */
 export function requireMayPrompt(
@@ -117,8 +117,8 @@ const shownDraftLength = 200;
 type DraftedSession = Pick<LiveSession, "draft"> & { readonly record: Pick<LiveSession["record"], "sessionId"> };
 
 /**
- * Refuses a prompt when the composer holds other text. Checked only while the agent is idle: a prompt that waits for a turn meets the
- * composer as it is then.
+ * Refuses a prompt when the composer holds other text. Checked only while the agent is idle: for a prompt that waits for a turn, the
+ * composer is checked when the turn ends.
  *
  * @throws PosternError `composer_not_empty` | `prompt_not_text`
  */
@@ -138,7 +138,7 @@ export async function checkDraft(
   );
 }
 
-/** The same check just before the prompt is typed, because the draft may be newer. A prompt that must not follow it waits. */
+/** The same check just before the prompt is typed, because the draft may be newer. A prompt that must not be appended to the draft waits. */
 export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: string) => Promise<boolean> {
   return async (draft) => {
     try {

@@ -59,7 +59,7 @@ interface Asked {
   readonly ignored: readonly string[];
 }
 
-// The gateway's own queue while a turn runs; a caller with more prompts does not wait for answers.
+// Limits the gateway's queue while a turn runs. A caller with more prompts is not waiting for answers.
 const maxQueued = 20;
 
 /**
@@ -143,7 +143,7 @@ async function resumeWaiting(
   const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
     if (session.live !== null) return session.live; // another caller's prompt has resumed it, and ours is queued behind
     if ((await deps.queue.stateOf(promptId)) !== "queued") return null; // the session was closed, and the prompt given up
-    // As freely as when the prompt was taken for it.
+    // In the same permission mode as when the prompt was accepted.
     const { permissionMode } = session.record;
     const options = await resumeOptions(deps, session, { ...request, permissionMode });
     return deps.starter.resume(session, options, null);
@@ -187,7 +187,7 @@ async function enqueue(
   live.outbox.add({ ...entry, onDraft, mayFollow: mayFollow(prompt) });
 }
 
-/** Meanwhile the agent may report its own id; then the prompt is stored under that id. */
+/** If the agent reports its own id in the meantime, the prompt is stored under that id. */
 async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewPrompt): Promise<void> {
   for (;;) {
     const { sessionId } = live.record;
@@ -195,7 +195,7 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
       const { promptId, text, idempotency, claimFiles, undriven } = prompt;
       const entry = { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };
       await queue.add({ ...entry, state: "queued", started: "reconnect" });
-      // It may have moved on to another session meanwhile.
+      // The process may have switched to another session in the meantime.
       if (undriven) await queue.markUndriven(live.record.sessionId);
       return;
     } catch (error) {
@@ -204,7 +204,7 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   }
 }
 
-/** A session is resumed in its own directory, whichever name of it the caller used, and by the rule for that directory. */
+/** A session is resumed in its own directory, with that directory's rule, no matter which of its names the caller used. */
 async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
   const place = await deps.resolveAllowedDir(session.record.dir, folderRule(request));
   return runOptions({ ...request, place });
@@ -251,7 +251,7 @@ function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
 async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
   if (live.exit === null) return;
-  // Only the store knows of a prompt that an earlier gateway sent or an earlier process took.
+  // Only the store knows about a prompt that an earlier gateway sent or an earlier process received.
   const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
   if (state === "delivered" || state === "unknown" || state === "received") return;
   // The caller gets an error, so no later resume may send the prompt.
@@ -294,7 +294,7 @@ async function answer(deps: AskDeps, asked: Asked, request: AskRequest): Promise
   };
 }
 
-// A prompt has two turns, and a few more when a person types as well.
+// A prompt produces two turns, and a few more if a person also types.
 const maxAnsweredTurns = 100;
 
 async function turnsSince(

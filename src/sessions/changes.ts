@@ -4,15 +4,15 @@ import type { DiffOf, DiffOptions, FolderRule, SessionFile, WorktreeRecord, Work
 import { filesRule } from "../worktrees/index.ts";
 import type { SessionLocator } from "./locate.ts";
 
-/** What sessions changed, and what their close would do. */
+/** What sessions changed, and what closing them would do. */
 export interface Changes {
   /**
-   * `GET /api/coding/sessions/{id}/diff`: for who may see the session, and files in its folder.
+   * `GET /api/coding/sessions/{id}/diff`: for callers that may see the session and the files in its folder.
    * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and those of the comparison
    */
   diff(sessionId: string, caller: Caller, query?: SessionDiffQuery): Promise<SessionDiff>;
   /**
-   * The text of files, in their order; null for one that is not there, is too large or is not text.
+   * The text of files, in the given order; null for a file that is missing, too large or not text.
    * @throws as {@link Changes.diff}
    */
   readFiles(sessionId: string, files: readonly SessionFile[], caller: Caller): Promise<readonly (string | null)[]>;

@@ -57,8 +57,8 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
 }
 
 /**
- * After `/clear` or `/resume` in the terminal a process can run another session and still work in this session's worktree: then the
- * worktree must stay.
+ * After `/clear` or `/resume` in the terminal, a process can run another session while it works in this session's worktree, which must then
+ * be kept.
  */
 async function refuseUnderSuccessor({ live, worktrees }: CloseDeps, { record }: LocatedSession): Promise<void> {
   const { sessionId, launchId } = record;

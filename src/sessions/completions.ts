@@ -20,11 +20,11 @@ export interface CompletionsDeps {
   readonly clock: Clock;
 }
 
-/** Someone who types fast sends ten a second. */
+/** A fast typist causes ten requests a second. */
 const searches = { atOnce: 8, waiting: 64 };
 /** Custom commands are read again after this time. */
 const commandsMs = 5_000;
-/** Each list has a few hundred at most. */
+/** Each list has at most a few hundred entries. */
 const maxCommandLists = 50;
 
 /**
@@ -76,7 +76,7 @@ export function createCompletions(
   };
 }
 
-/** For a limited caller: whether it can read a folder above its own, where commands are defined too. */
+/** For a limited caller: whether it can read the folders above its own, which can also define commands. */
 export function commandFolders(
   { resolveAllowedDir }: Pick<FolderRule, "resolveAllowedDir">,
   caller: Caller,

@@ -11,16 +11,16 @@ import { composerText, emptyComposer, submit, type TypingHost, untilShown, write
 
 /** A prompt to be typed. */
 export interface PromptToType extends Pick<HandedPrompt, "text">, Partial<Pick<HandedPrompt, "beside" | "shown">> {
-  /** What to do with text that is in the composer already. */
+  /** What to do with text that is already in the composer. */
   readonly onDraft?: OnDraft | undefined;
-  /** Whether the text can be sent behind this draft; left out: no. */
+  /** Whether the text can be appended to this draft. Defaults to no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
   readonly maySend: () => Promise<boolean>;
-  /** The same by what is known at this moment, asked right before each write. */
+  /** The same check with what is known at the moment, made right before each write. */
   readonly mayWrite: () => boolean;
   /**
-   * Called just before the first byte goes out, with the draft that is sent with it; from then on the prompt must never be sent again,
-   * unless the end is `not_typed`. False keeps it from being typed.
+   * Called just before the first byte is written, with the draft that is sent with the prompt. From then on, the prompt must never be sent
+   * again, unless the result is `not_typed`. If it returns false, nothing is typed.
    */
   readonly onTyping: (draft: string) => Promise<boolean>;
 }
@@ -30,8 +30,8 @@ const composerPollMs = 50;
 
 /**
  * Types a prompt into a live TUI, byte for byte: waits for the painted composer, puts the text in, and presses Enter. A paste into a
- * permission dialog would approve it, so `maySend` is asked, and the screen looked at, before the text and again before Enter, each of
- * which is written only while the screen is as it was seen.
+ * permission dialog would approve it, so `maySend` is asked, and the screen looked at, before the text and again before Enter, and each is
+ * written only if the screen has not changed since.
  */
 export async function typePrompt(
   deps: { readonly host: TypingHost; readonly clock: Clock },
@@ -78,7 +78,7 @@ export async function typePrompt(
   const typed = { text, before, draft: draft ?? "", maySend, mayWrite };
   await untilShown(deps, terminal, typed);
   await clock.sleep(paste.enterDelayMs);
-  // A long text may fill the screen and hide the composer's frame: then its time has to do.
+  // A long text may fill the screen and hide the composer's frame. Then a fixed wait must be enough.
   if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
   // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
   return submit(deps, terminal, typed);
@@ -87,7 +87,7 @@ export async function typePrompt(
 // An agent reads a pasted image from the disk, and shows it within 0.1 s; 20 MB on a loaded machine took a second.
 const filePlacedMs = 10_000;
 
-/** The composer's text when it differs from `before`; the same when nothing changed in time, and null when it cannot be read. */
+/** The composer's text as soon as it differs from `before`; `before` if nothing changed in time, and null if it cannot be read. */
 async function untilOther(
   deps: { readonly host: TypingHost; readonly clock: Clock },
   terminal: { readonly terminalId: string; readonly template: AgentTemplate; readonly promptPath: string },
@@ -106,10 +106,10 @@ async function untilOther(
   }
 }
 
-// After its editor an agent draws itself again within 0.1 s; 110 KB took one of them 1.5 s.
+// After its editor exits, an agent repaints within 0.1 s; with 110 KB of text, one agent took 1.5 s.
 const redrawMs = 2_000;
 
-// An agent starts its editor within 0.2 s, on a loaded machine in seconds; one whose key was bound to something else never does.
+// An agent starts its editor within 0.2 s, or in seconds on a loaded machine. If its key is bound to something else, it never does.
 const editorWaitMs = 10_000;
 
 /**

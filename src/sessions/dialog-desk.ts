@@ -16,11 +16,11 @@ const pollMs = 50;
 // An agent drops keys for a second after it painted a dialog, so that people do not answer what they have not read (measured: Claude Code, Codex).
 const takenMs = 3_000;
 const maxDropped = 3;
-// To the choice, some of them twice, and Enter.
+// Keys to reach the choice, some pressed twice, and Enter.
 const maxKeys = 30;
 const keys = { up: "\x1b[A", down: "\x1b[B", enter: "\r" } as const;
 
-/** The dialog that keeps a session from continuing, as something that can be answered; null when none is known. */
+/** The dialog that blocks a session, as a request that can be answered; null when none is known. */
 export function dialogAsked({ standing }: Pick<ActivityState, "standing">): PendingPermission | null {
   const dialog = standing?.dialog ?? null;
   if (dialog === null) return null;
@@ -46,9 +46,8 @@ export class DialogDesk {
 
   /**
    * Moves to a choice and presses Enter, one caller after another. Before each key the screen must still show the same dialog, and before
-   * Enter with this choice selected: nothing is ever pressed into another one.
-   * @param choose the index of the wanted choice; null when this is not the dialog that is meant
-   * @returns whether the dialog took it
+   * Enter this choice must be selected, so that no key ever reaches another dialog. @param choose the index of the wanted choice; null if
+   * this is a different dialog @returns whether the dialog accepted it
    */
   press(choose: (dialog: ScreenDialog) => number | null): Promise<boolean> {
     const pressing = this.#pressing.then(
@@ -99,7 +98,7 @@ export class DialogDesk {
     return this.#deps.template.readDialog?.(lines) ?? null;
   }
 
-  /** Waits until the key has shown: a key that was dropped is pressed again. */
+  /** Waits until the key has had a visible effect. A dropped key is pressed again. */
   async #afterKey({ selected, ...before }: ScreenDialog): Promise<"gone" | "moved" | "unmoved"> {
     const { clock } = this.#deps;
     const dialogId = dialogIdOf({ selected, ...before });

@@ -15,7 +15,7 @@ export interface DirsDeps {
   readonly worktrees: Pick<Worktrees, "worktreeRoots">;
 }
 
-/** A catalog that is built for the first time has its newest page by then. */
+/** By then, a catalog that is built for the first time has its newest page. */
 export const firstPageMs = 200;
 const maxDirs = 500;
 
@@ -65,14 +65,13 @@ export function createLabels({
 /** Decides which directories' sessions a caller may see, for many at once. */
 export interface VisibleDirs {
   /**
-   * Those of `dirs` that the caller may see; with `below` only those that are that directory or are in it, all as real
-   * paths. A worktree that the gateway made is itself and its repository.
-   * @throws PosternError `invalid_request` for a `below` that is no absolute path
+   * The members of `dirs` that the caller may see, as real paths; with `below`, only that directory and those in it. A worktree that the
+   * gateway created counts as itself and as its repository. @throws PosternError `invalid_request` if `below` is not an absolute path
    */
   among(dirs: readonly string[], caller: Caller, below?: string): Promise<ReadonlySet<string>>;
 }
 
-/** Rule and worktrees are read at every call, so that changes take effect immediately. */
+/** The rule and the worktrees are read at every call, so that changes take effect immediately. */
 export function createVisibleDirs(deps: {
   readonly visibleAmong: VisibleAmong;
   readonly worktrees: Pick<Worktrees, "worktreeRoots">;
@@ -93,7 +92,7 @@ export function createVisibleDirs(deps: {
   };
 }
 
-/** What a directory counts as: in a worktree, the same one of its repository. */
+/** The directory that counts: for one in a worktree, the same directory in the repository. */
 export function countedIn(
   roots: readonly { readonly path: string; readonly repository: string }[],
 ): (dir: string) => string {
@@ -103,7 +102,7 @@ export function countedIn(
   };
 }
 
-/** Resolves links. A folder that is gone is taken by its name, because its sessions are still on record. */
+/** Resolves links. A folder that no longer exists is kept as written, because its sessions are still on record. */
 async function realFolder(dir: string): Promise<string> {
   if (!isAbsolute(dir) || dir.includes("\0")) {
     throw sessionError("invalid_request", `${JSON.stringify(dir)} is not an absolute path.`);

@@ -10,7 +10,7 @@ import type { SessionRecord } from "./session-store.ts";
 export interface Drafts {
   /** @throws PosternError `session_not_found` */
   read(sessionId: string | null, caller: Caller): Promise<Draft>;
-  /** Saves the text if no other device did since `version`. @throws PosternError `session_not_found` */
+  /** Saves the text unless another device has saved one since `version`. @throws PosternError `session_not_found` */
   save(sessionId: string | null, input: SaveDraftInput, caller: Caller): Promise<SavedDraft>;
   /** Idempotent. @throws PosternError `session_not_found` */
   clear(sessionId: string | null, caller: Caller): Promise<Draft>;
@@ -54,7 +54,7 @@ export function createDrafts(deps: {
       .where("session_id", "=", session_id);
   }
 
-  /** One statement that checks the version too: of two devices, the second changes nothing. */
+  /** The statement also checks the version, so if two devices save at once, the second changes nothing. */
   async function replace(key: Key, { text, version }: SaveDraftInput, next: number): Promise<boolean> {
     if (version === 0) {
       if (text === "") return (await found(key)).version === 0;
@@ -108,7 +108,7 @@ export function createDrafts(deps: {
 
     async save(sessionId, input, caller) {
       const key = await keyOf(sessionId, caller);
-      // The time, so that a draft that was deleted and made again never has an earlier one's version.
+      // The version is a time, so that a recreated draft never gets the version of a deleted one.
       const next = Math.max(clock.now(), input.version + 1);
       const saved = await replace(key, input, next);
       if (!saved) return { ...(await found(key)), saved };

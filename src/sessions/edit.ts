@@ -20,12 +20,12 @@ interface EditDeps {
   readonly clock: Clock;
 }
 
-/** `coding_edit_session`: a session's title, pin, archive and labels. The session may be one that Postern never ran. */
+/** `coding_edit_session`: a session's title, pin, archive and labels. Also works for sessions that Postern never ran. */
 export function createEdit(deps: EditDeps): (input: EditSessionInput, caller: Caller) => Promise<EditSessionOutput> {
   const { locator, notes, publisher, clock } = deps;
   return async ({ sessionId, ...edits }, caller) => {
     const changes = changesOf(edits);
-    // Under the session's lock, so that an ID that the agent reports meanwhile does not lose the change.
+    // Holds the session's lock, so that the change is not lost if the agent reports a new ID at the same time.
     const record = await locator.withSession(sessionId, caller, async (session) => {
       const changed = await notes.change(session.record, changes, clock.now());
       return { ...session.record, changed };
@@ -80,7 +80,7 @@ function titleFrom(text: string): string {
   return title;
 }
 
-/** As labels are stored and compared. @throws PosternError `invalid_request` */
+/** Normalizes labels for storage and comparison. @throws PosternError `invalid_request` */
 export function labelFrom(text: string): string {
   const label = inOneLine(text).toLowerCase();
   const length = Array.from(label).length;

@@ -24,7 +24,7 @@ export type SessionErrorCode =
   | "too_many_sessions"
   | "agent_start_failed";
 
-/** An error of this room; `details` go into the answer. */
+/** An error of sessions; `details` are added to the response. */
 export function sessionError(
   code: SessionErrorCode,
   message: string,

@@ -32,9 +32,9 @@ interface Indexed {
 /** Least recently used first. */
 const known = new Map<string, Indexed>();
 const maxDirs = 12;
-/** About 60 MB each time it is reached. The least recently used directories are forgotten. */
+/** About 60 MB each. Beyond it, the least recently used directories are forgotten. */
 const maxAllPaths = 2 * maxPaths;
-/** An index is rebuilt when it is older than this, or than ten times the build: a large directory costs a tenth of a CPU at most. */
+/** An index is rebuilt when it is older than this, or than ten times the build: so that a large directory uses at most a tenth of a CPU. */
 const freshMs = 3_000;
 const buildsPerAge = 10;
 /** Some of the best matches may be gone or lead outside. */
@@ -59,7 +59,7 @@ function build(dir: string): Promise<Indexed> {
 const stepMs = 4;
 let pausedAt = 0;
 
-/** Lets searches run, if there was no pause for a step. */
+/** Lets searches run if the last step made no pause. */
 async function pause(): Promise<void> {
   if (performance.now() - pausedAt < stepMs) return;
   await nextTask();
@@ -83,7 +83,7 @@ async function find({ dir, query, limit }: FileSearch): Promise<Pick<FileAnswer,
   if (before !== undefined) {
     remember(dir, before);
     const ageMs = performance.now() - before.builtAt;
-    // This search uses the old index; an error is reported once there is none.
+    // This search uses the old index. An error is reported only if there is no index.
     if (ageMs > Math.max(freshMs, before.buildMs * buildsPerAge)) build(dir).catch(() => known.delete(dir));
   }
   const { paths, total } = indexed.index.search(query, limit * candidatesPerShown);

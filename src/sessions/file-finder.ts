@@ -32,7 +32,7 @@ export interface FileFinder {
 
 /** The first search of a large directory waits for its list. */
 const waitMs = 2_000;
-/** Then the thread and its indexes, up to 150 MB, are released. */
+/** After this time, the thread and its indexes, up to 150 MB, are released. */
 const idleMs = 5 * 60_000;
 
 /** @param deps `home` is the state folder, which is never listed; git is looked up in `pathVariable` */

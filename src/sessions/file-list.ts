@@ -12,7 +12,7 @@ export interface FileList {
   readonly recent: ReadonlySet<string>;
   /** Whether some are missing. */
   readonly truncated: boolean;
-  /** Of what Git said: the same digest is the same list. Null outside of a repository. */
+  /** Digest of Git's output: equal digests mean equal lists. Null outside a repository. */
   readonly digest: string | null;
 }
 
@@ -27,10 +27,10 @@ const maxRecentBytes = 4 * 1024 * 1024;
 const unreadable = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "EPERM", "ENAMETOOLONG"] as const;
 
 /**
- * What Git does not ignore, tracked or not; outside of a repository everything but hidden folders and `node_modules`. Links are not
+ * What Git does not ignore, tracked or not; outside a repository, everything but hidden folders and `node_modules`. Links are not
  * followed.
- * @param options `dir` is a real path; `hidden`, the state folder of Postern, is never listed; `known`, the list before, is returned again
- * if Git lists the same; `pause` is awaited between steps of a few milliseconds
+ * @param options `dir` is a real path; `hidden`, the state folder of Postern, is never listed; `known`, the previous list, is returned
+ * again if Git's output is the same; `pause` is awaited between steps of a few milliseconds
  */
 export async function listFiles({
   dir,
@@ -65,7 +65,7 @@ export async function listFiles({
 /** About 1 ms. */
 const pathsPerStep = 1_000;
 
-/** Whether a prompt can contain this path: not one with invisible characters, or one that is not UTF-8. */
+/** Whether a prompt can contain this path. Paths that are not UTF-8 or have invisible characters cannot be used. */
 function isWritable(path: string): boolean {
   return path !== "" && !/[\p{C}\uFFFD]/u.test(path);
 }
@@ -142,7 +142,7 @@ async function fromGit({ listing, history, below }: GitAnswer, pause: () => Prom
 /** About 1 ms. */
 const bytesPerStep = 64 * 1024;
 
-/** Names that end with a NUL, some at a time. */
+/** Yields NUL-terminated names in batches. */
 function* namesIn(bytes: Buffer): Generator<readonly string[], void> {
   for (let from = 0; from < bytes.length; ) {
     const found = bytes.indexOf(0, from + bytesPerStep);
@@ -183,7 +183,7 @@ async function entriesIn(folder: string) {
   }
 }
 
-/** Decides which listed paths can be shown: those that exist and are in the directory and not in `hidden`, whatever links there are. */
+/** Decides which listed paths can be shown: those that exist in the directory and not in `hidden`, after resolving links. */
 export function createInside(dir: string, hidden: string): (path: string) => Promise<string | null> {
   /** The real paths of folders, resolved once per list. */
   const folders = new Map<string, Promise<string | null>>();
@@ -194,9 +194,9 @@ export function createInside(dir: string, hidden: string): (path: string) => Pro
     return known;
   }
 
-  /** @returns the path, a folder with `/` at its end; null if it cannot be shown */
+  /** @returns the path, with a trailing `/` for a folder; null if it cannot be shown */
   return async (path) => {
-    // With a slash at its end, a link would be followed.
+    // A trailing slash would make a link be followed.
     const full = join(dir, path.replace(/\/$/, ""));
     const parent = await realFolder(dirname(full));
     if (parent === null || !isIn(parent, dir)) return null;

@@ -22,7 +22,7 @@ export interface TurnReader {
 
 /** Turns that are parsed at once. */
 const turnsAtOnce = 20;
-/** Each reads a whole transcript at worst. */
+/** Each may read a whole transcript. */
 const searches = { atOnce: 2, waiting: 16 };
 
 export function createFindTurns({
@@ -44,7 +44,7 @@ export function createFindTurns({
     return answer?.turns ?? [];
   }
 
-  /** Parts of the conversation, from `from` on, in this direction. */
+  /** Parts of the conversation, starting at `from`, in this direction. */
   async function* parts(
     session: LocatedSession,
     { from, direction, signal }: Pick<NextTurnQuery, "from" | "direction"> & { readonly signal: AbortSignal },
@@ -113,7 +113,7 @@ function matchOf(turn: Turn, query: string): TurnSearch["matches"][number] | nul
   return snippet === null ? null : { index: turn.index, count, snippet };
 }
 
-/** Everything of a block that is shown. */
+/** All displayed text of a block. */
 function textsOf(block: Block): readonly string[] {
   if (block.type !== "tool_call") return [block.text];
   return [block.name, ...stringsIn(block.input), block.result?.text ?? ""];

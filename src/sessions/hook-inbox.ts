@@ -13,7 +13,7 @@ export interface HookInbox {
   close(): Promise<void>;
 }
 
-// File watching reports immediately; the sweep is for file systems without it.
+// File watching reports immediately; the sweep covers file systems that do not support it.
 const sweepMs = 500;
 const chunkBytes = 256 * 1024;
 // The hook script cuts long strings, so a longer line is not its own.
@@ -30,7 +30,7 @@ export function createHookInbox(deps: {
   readonly clock: Clock;
   readonly onLine: (line: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
-  /** More is not read: the agent's children can write to the file too. */
+  /** Nothing beyond this is read, because the agent's children can also write to the file. */
   readonly maxBytes?: number;
 }): HookInbox {
   const { maxBytes = maxInboxBytes } = deps;

@@ -26,7 +26,7 @@ export interface HookReportsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** What the hooks of one live session report, each line checked before it counts. */
+/** The reports of one live session's hooks. Each line is checked before it counts. */
 export class HookReports {
   readonly #deps: HookReportsDeps;
   #inbox: HookInbox | null = null;
@@ -37,7 +37,7 @@ export class HookReports {
     this.#deps = deps;
   }
 
-  /** Reads everything that was reported so far, and what comes from then on. */
+  /** Reads everything that was reported so far, then each new report. */
   async open(): Promise<void> {
     const { inboxPath: path, clock, onError } = this.#deps;
     this.#inbox = createHookInbox({ path, clock, onLine: (line) => this.#onLine(line), onError });
@@ -88,7 +88,7 @@ export interface InboxLine {
   readonly at: number | null;
 }
 
-/** Reads one line of an inbox; null for a line that is not of the hook script's form. */
+/** Reads one line of an inbox; null if the line does not have the hook script's format. */
 export function parseInboxLine(line: string): InboxLine | null {
   try {
     const parsed = lineSchema.safeParse(JSON.parse(line));
@@ -106,13 +106,13 @@ const noteSchema = z.strictObject({
   behavior: z.enum(["allow", "deny"]),
 });
 
-/** A hook's note that it passed the decision on a permission on to its agent. */
+/** A hook's note that it passed a permission decision to its agent. */
 export interface PermissionNote {
   readonly permissionId: string;
   readonly decision: "allow" | "deny";
 }
 
-/** Reads a line as such a note; null for any other line. It decides nothing: it takes a question off the list. */
+/** Reads a line as such a note; null for any other line. The note decides nothing; it only removes a question from the list. */
 export function parsePermissionNote(line: string): PermissionNote | null {
   try {
     const note = noteSchema.safeParse(JSON.parse(line)).data;
@@ -122,7 +122,7 @@ export function parsePermissionNote(line: string): PermissionNote | null {
   }
 }
 
-/** The id of a permission, here and in the hook that asks: a hash of the line, so no other line can be shown under it. */
+/** The id of a permission, here and in the hook that asks: a hash of the line, so that it cannot stand for any other line. */
 export function permissionIdOf(line: string): string {
   return sha256(line).slice(0, 32);
 }

@@ -2,10 +2,10 @@ import { basename, isAbsolute, relative, resolve } from "node:path";
 import type { AgentTemplate, HookClaim } from "../agents/index.ts";
 import type { SessionPatch, SessionRecord } from "./session-store.ts";
 
-/** Which session a live process runs: its record, under whatever id the agent gives it. */
+/** Which session a live process runs: the session's record, under the id that the agent uses. */
 export interface IdentityState {
   readonly record: SessionRecord;
-  /** Whether the agent gave or used this id. A session that was just begun in the terminal has no transcript yet that would prove it. */
+  /** Whether the agent gave or used this id. A session that was just started in the terminal has no transcript yet as proof. */
   readonly named: boolean;
   /** The agent reported that its session ended while its process lives: the next session's id is its successor's. */
   readonly awaitsSuccessor: boolean;
@@ -17,7 +17,7 @@ export type IdentityMessage =
   | { readonly kind: "named"; readonly ended: boolean }
   /** The process runs this session from now on. */
   | { readonly kind: "taken"; readonly record: SessionRecord }
-  /** The store has this change of the record. */
+  /** The store now has this change of the record. */
   | { readonly kind: "patched"; readonly patch: SessionPatch };
 
 export function newIdentity(record: SessionRecord): IdentityState {
@@ -29,7 +29,7 @@ export function nextIdentity(state: IdentityState, message: IdentityMessage): Id
   switch (message.kind) {
     case "named": {
       const awaitsSuccessor = state.awaitsSuccessor || message.ended;
-      // Every hook line says so; only the first is news.
+      // Every hook line has the id; only the first one is new information.
       return state.named && awaitsSuccessor === state.awaitsSuccessor
         ? state
         : { ...state, named: true, awaitsSuccessor };
@@ -60,7 +60,7 @@ export function mayTake(
 ): boolean {
   if (runsIt === false) return false;
   if (isProvisional(state, template)) return true;
-  // An agent that continues with another session may not report the end of the first one: then its files must say so.
+  // An agent that switches to another session may not report the end of the first one. Then its own files must prove the switch.
   return event.kind === "session_start" && (state.awaitsSuccessor || runsIt === true);
 }
 

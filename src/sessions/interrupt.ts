@@ -11,7 +11,7 @@ import { unlessGone, writeAsSeen } from "./submit.ts";
 
 /** Stops the turn that runs in a live session. */
 export interface TurnStopper {
-  /** @returns whether it did; not when no turn ran, or when `isWanted` no longer holds */
+  /** @returns whether it did: false if no turn ran, or if `isWanted` no longer holds */
   stop(live: LiveSession, options: StopOptions): Promise<boolean>;
 }
 
@@ -28,17 +28,17 @@ interface StopDeps {
 
 // Both agents stop within half a second and show it in their transcripts or state files, which are read after 1.5 s without a hook.
 const stopMs = 3_500;
-// Agents drop keys for a second after they paint a dialog. Never pressed twice without a look: a second Esc in an idle Codex opens its history.
+// Agents drop keys for a second after they paint a dialog. A key is never pressed twice without a look: a second Esc in an idle Codex opens its history.
 const maxAttempts = 3;
-// A prompt on its way is taken within a second.
+// A prompt on its way is accepted within a second.
 const takenMs = 10_000;
 const repaintMs = 150;
 const comesBackMs = 4_000;
-// With the mark in the transcript nothing comes back, unless the mark is still the one of the turn before.
+// If the transcript has the mark, the prompt does not come back, unless the mark is from the previous turn.
 const markedMs = 400;
 
 /**
- * `coding_interrupt`: stops the running turn and keeps the session. An open permission is denied by it, as by Esc in the terminal;
+ * `coding_interrupt`: stops the running turn and keeps the session. This denies an open permission request, as Esc in the terminal does;
  * queued prompts are sent next. Not in the specification.
  */
 export function createInterrupt(deps: {

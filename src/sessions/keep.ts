@@ -3,7 +3,7 @@ import type { KeepInput, KeepOutput } from "../wire/coding.ts";
 import type { SessionLocator } from "./locate.ts";
 import type { SessionStore } from "./session-store.ts";
 
-/** `coding_keep_session`: whether a session's agent keeps running however long it is idle. */
+/** `coding_keep_session`: whether a session's agent keeps running even when it is idle. */
 export function createKeep(deps: {
   readonly locator: SessionLocator;
   readonly store: Pick<SessionStore, "insert" | "update">;

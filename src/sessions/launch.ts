@@ -14,7 +14,7 @@ export interface LaunchOrder extends Omit<LaunchRequest, "launchDir" | "hookComm
   readonly size: { readonly cols: number; readonly rows: number };
 }
 
-/** The names of one launch. They are stored before the process runs, so that a crash in between leaves no unknown process. */
+/** The ids of one launch. They are stored before the process runs, so that a crash in between leaves no unknown process. */
 export interface LaunchNames {
   readonly launchId: string;
   readonly terminalId: string;
@@ -54,7 +54,7 @@ export function newLaunchNames(): LaunchNames {
   return { launchId: newUuid(), terminalId: newUuid() };
 }
 
-// The agent ends a hook that takes longer and shows that as a failure, so the gateway's own limit comes first, even after a restart.
+// If a hook takes longer, the agent ends it and shows a failure. So the gateway's own limit is shorter, even after a restart.
 const hookMarginMs = 30_000;
 
 /** Creates the launch's folder and what its template puts there. Nothing runs yet. */
@@ -94,7 +94,7 @@ export async function runLaunch(
 
 const editorScript = fileURLToPath(new URL("../agents/editor.sh", import.meta.url));
 
-/** Our editor in front of the user's own, for agents whose TUI takes long text only through an editor. */
+/** Puts our editor before the user's, for agents whose TUI takes long text only through an editor. */
 function editorVariables({ template, env }: LaunchOrder, inboxPath: string): Environment {
   if (template.paste.editorKey === null) return {};
   return {
@@ -126,7 +126,7 @@ export async function removeLaunchDir(
   deps: { readonly home: string; readonly log: Log },
   launchId: string,
 ): Promise<void> {
-  if (!isUuid(launchId)) return; // all our names are UUIDs; anything else could lead elsewhere
+  if (!isUuid(launchId)) return; // all names of launches are UUIDs; anything else could be a path to elsewhere
   try {
     await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
   } catch (error) {
@@ -134,7 +134,7 @@ export async function removeLaunchDir(
   }
 }
 
-/** Removes the folders of launches that no session names. `launchIds` is called after the folders are listed. */
+/** Removes the folders of launches that no session refers to. `launchIds` is called after the folders are listed. */
 export async function sweepLaunchDirs(
   deps: { readonly home: string; readonly log: Log },
   launchIds: () => Promise<ReadonlySet<string>>,

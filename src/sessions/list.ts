@@ -12,8 +12,8 @@ import type { AliveNow, SessionPages } from "./session-pages.ts";
 const defaultLimit = 20;
 
 /**
- * `coding_list_sessions`: every session that any agent wrote on this machine, and those of this gateway that wrote nothing, the most
- * recently updated first.
+ * `coding_list_sessions`: every session with a transcript on this machine, and the sessions of this gateway without one, most recently
+ * updated first.
  * @see the specification, "coding_list_sessions"
  */
 export function createList(deps: CatalogViewDeps): (input: ListInput, caller: Caller) => Promise<ListOutput> {
@@ -94,7 +94,7 @@ export async function viewCatalog(
   return { reader, agents, dirs, alive, indexing: catalog.indexing() };
 }
 
-/** The agents that are wanted, by their names. @throws PosternError `agent_unknown` */
+/** The requested agents, by name. @throws PosternError `agent_unknown` */
 function agentsOf(templates: readonly AgentTemplate[], wanted: string | undefined): readonly string[] {
   const names = templates.map(({ name }) => name);
   if (wanted === undefined) return names;

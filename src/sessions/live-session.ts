@@ -12,7 +12,7 @@ import type { LiveSessionDeps, LiveSessionInput } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText, unlessGone } from "./submit.ts";
 
-// Often enough to notice a change within half a second without a hook, and cheap: nothing is polled while an agent is idle.
+// Often enough to notice a change within half a second without a hook. Nothing is polled while an agent is idle.
 const tickMs = 250;
 // The host reports an exit after it has read the terminal's last output.
 const noticeMs = 10_000;
@@ -65,7 +65,7 @@ export class LiveSession {
   get transcriptSummary(): TranscriptSummary | null {
     return this.#actor.state.transcript.summary;
   }
-  /** How the process ended, `unknown` when that was not seen; null while it lives. */
+  /** How the process ended; `unknown` if nothing observed it, null while it lives. */
   get exit(): TerminalExit | "unknown" | null {
     return this.#exit;
   }
@@ -91,12 +91,12 @@ export class LiveSession {
     return this.#actor.answerPermission(permission, answer);
   }
 
-  /** @returns whether the dialog took the choice; not when it has gone, or another one stands there */
+  /** @returns whether the dialog accepted the choice; false if it has closed or another one is open */
   answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
     return this.#actor.answerDialog(dialogId, choiceId);
   }
 
-  /** When the agent is ended unless it is used before, epoch milliseconds; null while it is in use, or never. */
+  /** When the agent will be ended if it stays unused, in epoch milliseconds; null while it is in use, or if it is kept running. */
   get idleEndsAt(): number | null {
     return this.#actor.idleEndsAt;
   }
@@ -110,20 +110,20 @@ export class LiveSession {
     if (this.#actor.state.life.kind === "ended") await this.ended();
   }
 
-  /** A viewer attached to the terminal. @returns to be called when it has left */
+  /** Registers a viewer of the terminal. @returns a function to call when it leaves */
   onViewer(): () => void {
     this.#actor.onViewer("attach");
     return () => this.#actor.onViewer("leave");
   }
 
-  /** Stores whether the agent keeps running however long it is idle. The time without use starts again. */
+  /** Stores whether the agent keeps running even when it is idle, and restarts its idle time. */
   keepRunning(keepRunning: boolean): Promise<void> {
     return this.#actor.keeper.patch({ keepRunning, updatedAt: this.#deps.clock.now() });
   }
 
   /**
-   * While on, permissions are asked in the agent's own terminal: hooks that wait for a decision are released at once, later ones as
-   * they come. Counted: it turns off when every caller that turned it on has turned it off.
+   * While on, the agent asks for permissions in its own terminal: waiting hooks are released immediately, later ones as they connect. Calls
+   * are counted: it turns off when every caller that turned it on has turned it off.
    */
   askInTerminal(on: boolean): void {
     this.#actor.pendingPermissions.askInTerminal(on);
@@ -136,7 +136,7 @@ export class LiveSession {
   }
 
   /**
-   * The one wait of every caller: resolves with true once `holds()` is true, which is checked again after every change of the session;
+   * The wait that all callers use: resolves with true once `holds()` is true, which is checked again after every change of the session;
    * with false after `timeoutMs`, or when the signal is aborted.
    */
   until(holds: () => boolean, limits: WaitLimits): Promise<boolean> {
@@ -172,7 +172,7 @@ export class LiveSession {
     return this.#actor.untilWritten(limits);
   }
 
-  /** The process has ended: the last hooks and lines are read, and the record says how. */
+  /** The process has ended: reads the last hooks and lines, and records how it ended. */
   onExit(exit: TerminalExit | null, lastScreen: string | null): Promise<void> {
     this.#ending ??= this.#settle(exit, lastScreen);
     return this.#ending;
@@ -189,7 +189,7 @@ export class LiveSession {
     this.#actor.end();
     this.#cancelTick();
     try {
-      await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the last of a session"));
+      await this.#readLast().catch((error: unknown) => this.#report(error, "cannot read the end of a session"));
       await this.outbox.onEnded(exit);
       await this.#publisher.ending();
       await this.#actor.keeper.patch({

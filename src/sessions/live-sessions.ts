@@ -17,9 +17,9 @@ import { LiveSession } from "./live-session.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { TakeUp, type TakeUpDeps } from "./take-up.ts";
 
-/** The directory of sessions whose processes live: the only place that starts, finds and ends them. */
+/** The registry of sessions with a live process. Only it starts, finds and ends them. */
 export interface LiveSessions {
-  /** By the session's id or an alias. Null once its process is gone and its record says how. */
+  /** By the session's id or an alias. Null once its process is gone and its end is recorded. */
   findAlive(idOrAlias: string): Promise<LiveSession | null>;
   all(): readonly LiveSession[];
   /**
@@ -28,7 +28,7 @@ export interface LiveSessions {
    * @throws PosternError `too_many_sessions` | `session_busy` | `agent_start_failed`
    */
   launch(order: LaunchOrder, save: (names: LaunchNames) => Promise<SessionRecord>): Promise<LiveSession>;
-  /** Ends a session's process group and waits until its record says so. */
+  /** Ends a session's process group and waits until the end is recorded. */
   end(session: LiveSession): Promise<void>;
   /** Reattaches to what the terminal host runs, at the start and after the host was lost. */
   reconcile(): Promise<void>;
@@ -42,7 +42,7 @@ export interface LiveSessionsDeps extends TakeUpDeps, Omit<LaunchDeps, "hooks"> 
 /** An agent ran, and may have received the prompt on its command line, but could not be followed. */
 export class AgentEndedUnfollowed extends Error {}
 
-// A store that is busy for longer holds up every other request as well.
+// If the store is busy for longer, every other request is delayed as well.
 const followPausesMs = [100, 300, 1_000, 3_000];
 
 /** Follows every live session of this gateway. */
@@ -70,7 +70,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     else if (launching.has(terminalId)) earlyExits.set(terminalId, exit);
   }
 
-  /** The host is gone, with all its terminals: tries until another one answers. */
+  /** The host is gone, with all its terminals: retries until a new host responds. */
   function onLoss(): Promise<void> {
     losses += 1;
     return takeUp.runUntilDone();
@@ -117,7 +117,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       launching.delete(terminalId);
       earlyExits.delete(terminalId);
       takeUp.launched(terminalId);
-      // The take-up skipped this launch; its terminal may have gone with the host.
+      // The take-up skipped this launch, whose terminal may have ended with the host.
       if (losses !== lossesBefore) {
         onLoss().catch((error: unknown) => log.error({ error }, "cannot list the terminal host's terminals"));
       }
@@ -171,7 +171,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     }
   }
 
-  /** A running process never stays without a session that follows it: a failure, such as a busy store, is retried, and at last the process is ended. */
+  /** A running process is always followed by a session. A failure, such as a busy store, is retried, and if it persists the process is ended. */
   async function followAgain(failed: LiveSession, cause: unknown): Promise<LiveSession> {
     const { record, terminalId, pid } = failed;
     byTerminal.delete(terminalId);
@@ -188,7 +188,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     throw new AgentEndedUnfollowed(`Cannot follow the session ${record.sessionId}; its agent was ended.`, { cause });
   }
 
-  /** The launch before this one; a session that moved on in its terminal shares it with its successor. */
+  /** The previous launch. A session that was replaced in its terminal shares it with its successor. */
   async function removeReplaced(launchId: string): Promise<void> {
     try {
       if (!(await store.namesLaunch(launchId))) await removeLaunchDir(deps, launchId);
@@ -203,7 +203,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         record.sessionId === idOrAlias || record.aliases.includes(idOrAlias);
       const session = [...byTerminal.values()].find(named) ?? null;
       if (session === null) return null;
-      // The kernel knows of a process that was just killed before the host reports it.
+      // The kernel knows that a process was killed before the host reports it.
       if (session.exit !== null || isGone(session.pid)) await session.ended();
       return session.exit === null ? session : null;
     },
@@ -214,7 +214,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         await settle(session, await host.end(session.terminalId));
       } catch (error) {
         if (!hasCode(error, "terminal_gone")) throw error;
-        await session.ended(); // it had ended already, or went with its host
+        await session.ended(); // it had already ended, or ended with its host
       }
     },
     reconcile: takeUp.run,

@@ -18,7 +18,7 @@ import { recordOnDisk, summarize } from "./summary.ts";
 /** A session that the caller may see. */
 export interface LocatedSession {
   readonly record: SessionRecord;
-  /** Whether the store knows it; else it was found by its id among an agent's transcripts. */
+  /** Whether the store has it; otherwise it was found by id among an agent's transcripts. */
   readonly stored: boolean;
   readonly template: AgentTemplate;
   readonly env: Environment;
@@ -27,18 +27,18 @@ export interface LocatedSession {
   readonly accountId: string;
 }
 
-/** Finds sessions by any id they ever had. */
+/** Finds sessions by any of their current or earlier ids. */
 export interface SessionLocator {
-  /** @throws PosternError `session_not_found`, also for one that the caller may not see. */
+  /** @throws PosternError `session_not_found`, including for a session that the caller may not see. */
   locate(idOrAlias: string, caller: Caller): Promise<LocatedSession>;
-  /** Holds the session for `task`: no other ask, spawn or close of it runs meanwhile, whichever of its ids they name. */
+  /** Locks the session for `task`: no other ask, spawn or close of it runs during that time, under any of its ids. */
   withSession<T>(idOrAlias: string, caller: Caller, task: (session: LocatedSession) => Promise<T>): Promise<T>;
-  /** Holds a live session for `task` as {@link SessionLocator.withSession} does; does nothing when it took another id meanwhile. */
+  /** Holds a live session for `task` as {@link SessionLocator.withSession} does; does nothing if its id has changed in the meantime. */
   withLive(session: LiveSession, task: () => Promise<void>): Promise<void>;
   /** @returns null when there is no transcript (yet). */
   transcriptOf(session: LocatedSession): Promise<TranscriptSummary | null>;
   /**
-   * A process that runs or still holds a session without a terminal here, by the agent's own files. An agent that moved to another
+   * According to the agent's own files, a process outside this gateway that runs or still holds a session. An agent that moved to another
    * session may hold the first one for as long as it lives (Codex, measured).
    */
   holderOf(session: LocatedSession): Promise<ExternalHolder | null>;
@@ -59,7 +59,7 @@ export interface LocatorDeps {
   readonly notes: Pick<NoteStore, "of">;
 }
 
-/** A session before it is known who may see it. */
+/** A session before access to it is checked. */
 type FoundSession = Omit<LocatedSession, "accountId">;
 
 /** A locator over store, live sessions and the agents' transcripts. */
@@ -74,7 +74,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     return { record: { ...record, transcriptPath }, stored: true, template, env, live: null };
   }
 
-  /** Found at once when it is indexed; a file of this moment is not yet. */
+  /** An indexed session is found immediately; a file that was just created is not indexed yet. */
   async function pathOf(
     sessionId: string,
     { template, env }: { readonly template: AgentTemplate; readonly env: Environment },
@@ -125,7 +125,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     const { sessionId } = (await locate(idOrAlias, caller)).record;
     return lock.run(sessionId, async () => {
       const session = await locate(idOrAlias, caller);
-      // It took its agent's own id while we waited: hold that name too.
+      // It adopted its agent's own id while we waited, so lock that id too.
       if (session.record.sessionId === sessionId) return task(session);
       return lock.run(session.record.sessionId, async () => task(await locate(idOrAlias, caller)));
     });

@@ -22,7 +22,7 @@ interface WrittenPrompt {
 }
 
 /**
- * Checks a prompt by the rules for its caller, and gives it an id.
+ * Checks a prompt against the rules for its caller, and gives it an id.
  * @throws PosternError `prompt_not_text`
  */
 export async function newPrompt(

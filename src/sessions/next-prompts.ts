@@ -19,11 +19,11 @@ const enterAgainMs = 3_000;
 const maxEnters = 3;
 const typedLostMs = 20_000;
 const argvLostMs = 60_000;
-// A prompt is in the transcript within a second of its hook. If it is missing while the agent is idle, one of the user's hooks refused it.
+// A prompt is in the transcript within a second of its hook. If it is missing while the agent is idle, one of the user's hooks blocked it.
 const unwrittenMs = 20_000;
 // Callers ask about their own, recent prompt.
 const maxRemembered = 200;
-// Of those that were given up, only one that the agent takes late is needed again.
+// Prompts that were given up are kept only in case the agent accepts one late.
 const maxLate = 20;
 
 interface Step {
@@ -181,12 +181,12 @@ function typed(
   const { sending } = before;
   if (sending?.prompt.promptId !== promptId) return only(before);
   const isSent = before.sent?.promptId === promptId;
-  // What was typed had to be seen first, which may have taken as long as a confirmation may.
+  // Waiting for the typed text to appear may have used up the time for the confirmation.
   const sent = isSent && before.sent !== null ? { ...before.sent, sentAt: context.now } : before.sent;
   const returned = notTyped.has(result) ? promptId : null;
   const state = { ...before, sent, behindDraft: result === "draft", returned };
   if (result === "not_typed") {
-    // None of the prompt was typed: it is next in the queue again.
+    // Nothing of the prompt was typed: it is next in the queue again.
     const back = { ...state, sent: isSent ? null : sent, sending: { ...sending, typing: false } };
     const waiting = [sending.prompt, ...back.waiting];
     const progress = { state: "queued", turnsBefore: context.turnCount, turnOver: false } as const;
@@ -197,7 +197,7 @@ function typed(
   // The prompt's turn in the transcript decides.
   if ((result !== "lost" && result !== "held") || canConfirm(sending.prompt, context)) return only(state);
   if (result === "lost") return settle(state, { promptId, state: "lost" }, context);
-  // It stays in the composer, where the next one would be typed behind it.
+  // It is still in the composer, and the next prompt would be typed after it.
   return { state, effects: [{ kind: "clear", promptId, text }] };
 }
 
@@ -223,7 +223,7 @@ function taken(
   const isIt = (prompt: SentPrompt): boolean => wasReported(prompt, text);
   const { sent } = state;
   const prompt = sent !== null && isIt(sent) ? sent : state.late.find(isIt);
-  // One that is typed into the terminal while ours runs is part of our turn, or queued behind it by the agent itself.
+  // A prompt that is typed into the terminal while ours runs is part of our turn, or the agent queues it after our turn.
   if (prompt === undefined) return only(sent === null ? state : { ...state, sent: { ...sent, otherTaken: true } });
   const over = turnOver({ ...state, sent: prompt === sent ? null : sent });
   const { promptId, turnsBefore } = prompt;
@@ -279,7 +279,7 @@ function tick(state: PromptsState, { now, starting }: PromptContext): Step {
 function looked(state: PromptsState, look: Extract<PromptMessage, { kind: "looked" }>, { now }: PromptContext): Step {
   const { sent } = state;
   if (sent?.promptId !== look.promptId) return only(state);
-  // While a turn runs or a dialog is open its time stands still: neither Enter nor the next prompt may go out.
+  // Its timer is paused while a turn runs or a dialog is open: neither Enter nor the next prompt may be sent.
   if (!look.maySend) return only({ ...state, sent: { ...sent, sentAt: now - enterAgainMs } });
   if (look.held === true && sent.enters < maxEnters && now - sent.sentAt > enterAgainMs * sent.enters) {
     return {
@@ -290,7 +290,7 @@ function looked(state: PromptsState, look: Extract<PromptMessage, { kind: "looke
   return look.held === false && sent.otherTaken ? giveUp(state, sent, "unknown") : only(state);
 }
 
-/** An agent takes a prompt only after its hook has reported it; without hooks, not before it has started. */
+/** An agent accepts a prompt only after its hook has reported it; without hooks, only after it has started. */
 function fateAtEnd(
   { otherTaken }: SentPrompt,
   { exit }: Extract<PromptMessage, { kind: "ended" }>,
@@ -308,7 +308,7 @@ function endedItself(exit: TerminalExit | null): boolean {
   return exit !== null && exit.signal === null && exit.exitCode <= 128;
 }
 
-/** Nothing is given up before hooks and transcript were asked once more: a gateway that was asleep reads them late. */
+/** No prompt is given up before hooks and transcript are read once more, because a gateway that was suspended reads them late. */
 function giveUp(state: PromptsState, sent: SentPrompt, fate: GivenUp): Step {
   return { state, effects: [{ kind: "ask_again", sent, state: fate }] };
 }
@@ -339,7 +339,7 @@ function settle(
   };
 }
 
-/** With a draft before it, the agent reports both as one. */
+/** If a draft came before it, the agent reports both as one prompt. */
 function wasReported({ text, draft }: SentPrompt, reported: string): boolean {
   return samePrompt(text, reported) || (Boolean(draft) && containsPrompt(text, reported));
 }

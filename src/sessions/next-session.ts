@@ -42,9 +42,9 @@ interface Step {
   readonly effects: readonly SessionEffect[];
 }
 
-// It appears when the hook of its permission has ended: a start of Node, on a loaded machine some seconds.
+// The dialog appears when the hook of its permission has ended. Starting Node takes some seconds on a loaded machine.
 const lateDialogMs = 30_000;
-// A gateway that reattaches to a session looks for the one prompt that was in flight.
+// A gateway that reattaches to a session looks for the single prompt that was in flight.
 const maxRemembered = 50;
 
 /** The next state of a session, and the effects that follow. Pure. */
@@ -126,7 +126,7 @@ interface Observing extends Context {
   readonly dialog?: ScreenDialog | null;
 }
 
-/** Moves the activity by one observation, with all that follows from it. */
+/** Applies one observation to the activity, with all its consequences. */
 function observe({ state: before, effects }: Step, event: Observation, context: Observing): Step {
   const { now, template, line, dialog = null } = context;
   // An inferred answer to a question is wrong while its dialog is on the screen.
@@ -162,7 +162,7 @@ function next(step: Step, context: Context): Step {
   return withPrompts(idleCounted(step), { kind: "send_next" }, context);
 }
 
-/** A turn may end, and a prompt be taken, before the dialog of its permission appears (measured, when a call takes ten minutes). */
+/** A turn may end, and a prompt be accepted, before the dialog of its permission appears (measured, if a call takes ten minutes). */
 function unansweredAfter(
   { activity: before, unanswered }: SessionState,
   { activity, event, now }: { readonly activity: ActivityState; readonly event: Observation; readonly now: number },
@@ -177,13 +177,13 @@ function turnEnded({ state, effects }: Step, now: number): Step {
   return { state: { ...state, restingSince: now, transcript }, effects: [...effects, { kind: "turn_ended" }] };
 }
 
-/** Not while a prompt is on its way: what is written then can already belong to its turn. */
+/** Not while a prompt is on its way: new lines can already belong to its turn. */
 function idleCounted({ state, effects }: Step): Step {
   if (!isResting(state.activity) || state.prompts.sent !== null) return { state, effects };
   return { state: { ...state, transcript: markIdle(state.transcript) }, effects };
 }
 
-/** What the transcript shows where no hook reports: an aborted or failed turn, and everything of an agent without hooks. */
+/** What only the transcript shows: an aborted or failed turn, and everything about an agent without hooks. */
 function transcriptChanged(
   state: SessionState,
   { promptTaken, dialog }: Extract<SessionMessage, { kind: "transcript_changed" }>,
@@ -252,7 +252,7 @@ function agentLooked({ state, effects }: Step, { screen, file, held }: SessionLo
   return observeAll({ state: { ...state, agent: view }, effects }, changes, context);
 }
 
-/** The dialog of a permission whose hook waits no longer, or that something else seemed to have answered. */
+/** The dialog of a permission whose hook no longer waits, or that seemed to be answered otherwise. */
 function lateDialog(
   step: Step,
   { dialog, held }: { readonly dialog: ScreenDialog | null; readonly held: readonly string[] },
@@ -270,8 +270,8 @@ function lateDialog(
 }
 
 /**
- * Gives the session the prompts of an earlier gateway. One that was sent and not confirmed is looked for in what the hooks left and in the
- * transcript since it was sent: the agent may have answered it long ago.
+ * Gives the session the prompts of an earlier gateway. A prompt that was sent and not confirmed is searched for in the hooks' reports and
+ * the transcript since then: the agent may have answered it long ago.
  */
 function caughtUp(
   state: SessionState,
@@ -279,7 +279,7 @@ function caughtUp(
   context: Context,
 ): Step {
   let step = only({ ...state, prompts: { ...state.prompts, isRead: true } });
-  /** A prompt that only the transcript has: its turn may have begun without a hook. */
+  /** A prompt that only the transcript shows: its turn may have begun without a hook. */
   let unreported: string | null = null;
   for (const { prompt, turn } of open) {
     if (turn !== null) {

@@ -14,9 +14,9 @@ import {
 import { waitingIds } from "./queue-changes.ts";
 import { clearComposer, composerHolds, pressEnter, type TypingHost, unlessGone } from "./submit.ts";
 
-// What is never confirmed, such as /clear, gets this long before the next prompt.
+// A command that is never confirmed, such as /clear, gets this long before the next prompt.
 const commandSettleMs = 1_500;
-// 10 s were seen on a loaded machine. One that is still in the composer then stays a draft.
+// 10 s were seen on a loaded machine. A prompt that is still in the composer after this becomes a draft.
 const commandShownMs = 30_000;
 const commandPollMs = 100;
 
@@ -44,16 +44,16 @@ export interface OutboxView {
   maySend(): boolean;
   /** The same, asked of the agent too: no dialog may be open when something is typed. */
   maySendNow(): Promise<boolean>;
-  /** All turns in the transcript, once the last one has been written to its end: those before the prompt that is typed next. */
+  /** All turns in the transcript, once the last one is complete. They come before the prompt that is typed next. */
   turnsBeforeNext(): Promise<number>;
-  /** Looks once more whether the agent took this prompt: in what its hooks left, and in the transcript. */
+  /** Checks once more whether the agent accepted this prompt, in its hooks' reports and in the transcript. */
   wasTaken(text: string): Promise<boolean>;
   /** Whether this prompt, which the agent reported as taken, is in the transcript. */
   isWritten(prompt: SentPrompt): Promise<boolean>;
   failed(error: unknown): void;
 }
 
-/** The prompts of one live agent: `nextPrompts` decides, and this carries it out. */
+/** The prompts of one live agent. `nextPrompts` decides; the outbox carries it out. */
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #terminal: OutboxTerminal;
@@ -115,7 +115,7 @@ export class Outbox {
     return isRead ? { promptIds: waitingIds(this.#state), edits } : null;
   }
 
-  /** @param prompt its `onDraft` also counts for a prompt before it that waits for the draft to go */
+  /** @param prompt its `onDraft` also applies to an earlier prompt that waits for the draft to be removed */
   add(prompt: OutboxPrompt): void {
     this.#post({ kind: "added", prompt });
   }
@@ -130,7 +130,7 @@ export class Outbox {
     }
   }
 
-  /** Looks for what the agent reported as taken in its transcript. */
+  /** Searches the transcript for prompts that the agent reported as accepted. */
   confirm(): Promise<void> {
     return this.#search(false);
   }
@@ -141,7 +141,7 @@ export class Outbox {
     await this.#view.post({ kind: "tick" });
   }
 
-  /** The process is gone; what waits stays for a resume. */
+  /** The process is gone; waiting prompts stay for a resume. */
   async onEnded(exit: TerminalExit | null): Promise<void> {
     await this.#view.post({ kind: "ended", exit });
     await this.#search(true);
@@ -209,7 +209,7 @@ export class Outbox {
     if (prompt !== waiting.prompt) await this.#view.post({ kind: "edited", prompt: { ...waiting, prompt } });
   }
 
-  /** An agent under load runs a command before it paints that; until then the text would look like a draft. */
+  /** An agent under load runs a command before it repaints. Until then, the text would look like a draft. */
   async #settle(command: string): Promise<void> {
     const { clock } = this.#deps;
     const deadline = clock.now() + commandShownMs;
@@ -228,7 +228,7 @@ export class Outbox {
         maySend: () => this.#view.maySendNow(),
         mayWrite: () => this.#view.maySend(),
         onTyping: async (draft) => {
-          // A task must not be typed into, or another prompt was moved before this one.
+          // A task holds the session, or another prompt was moved before this one.
           if (this.#state.holds > 0 || this.#state.waiting[0]?.promptId !== promptId) return false;
           const isOurs = await this.#deps.queue.mark(promptId, "sent", prompt);
           await (isOurs

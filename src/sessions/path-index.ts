@@ -21,7 +21,7 @@ export function createPathIndex(paths: readonly string[], recent: ReadonlySet<st
   return indexOf(paths, columns);
 }
 
-/** The same in steps: `pause` is awaited between them. */
+/** Does the same in steps, and awaits `pause` between them. */
 export async function buildPathIndex(
   paths: readonly string[],
   recent: ReadonlySet<string>,
@@ -88,9 +88,9 @@ function indexOf(paths: readonly string[], { lower, bases, masks, isRecent }: Co
   return { size: paths.length, search };
 }
 
-/** A step is more than any length and depth: a better kind of match comes first. */
+/** A step exceeds any length and depth, so that a better kind of match ranks first. */
 const step = 10_000;
-/** A recent path comes before longer ones and those one kind of match above. */
+/** A recent path ranks before longer ones, and before those one kind of match better. */
 const recentBonus = step * 1.5;
 const perLevel = 20;
 
@@ -100,7 +100,7 @@ function rankOf(wanted: string, path: string, base: number): number | null {
   return kind === null ? null : kind * step + path.length + levels(path) * perLevel;
 }
 
-/** How well `wanted` matches, from 0: in the last component before the others, in one piece before in several. */
+/** How well `wanted` matches, from 0: a match in the last component ranks before one in others, and one in one piece before one in several. */
 function kindOf(wanted: string, path: string, base: number): number | null {
   if (wanted === "") return 0;
   const inBase = path.indexOf(wanted, base);

@@ -12,14 +12,14 @@ export interface PendingPermissionsDeps {
 }
 
 interface Wait {
-  /** Its hook has written its line, or has lost an earlier gateway, and is due any moment. */
+  /** Its hook has written its line, or lost its connection to an earlier gateway, and will connect any moment. */
   readonly dueUntil: number;
   readonly cancel: () => void;
 }
 
-// A hook asks a few milliseconds after its line is there, and after a lost gateway every 200 ms.
+// A hook connects a few milliseconds after it writes its line, and every 200 ms after it loses a gateway.
 const dueMs = 2_000;
-/** Its hook was released: it can be answered in the terminal only. */
+/** Its hook was released, so it can be answered only in the terminal. */
 const leftToTerminal: Wait = { dueUntil: 0, cancel: () => undefined };
 
 /** The open permissions of one live session, and the hooks that wait for their decisions. */
@@ -42,8 +42,8 @@ export class PendingPermissions {
   }
 
   /**
-   * Turns questions in the agent's terminal on or off. While on, waiting hooks are released at once, and later ones as they come.
-   * Counted: it turns off after as many calls with false as with true. Released questions stay in the terminal.
+   * Turns questions in the agent's terminal on or off. While on, waiting hooks are released immediately, and later ones as they connect. It
+   * turns off after as many calls with false as with true. Released questions stay in the terminal.
    */
   askInTerminal(on: boolean): void {
     this.#terminalAskers = Math.max(0, this.#terminalAskers + (on ? 1 : -1));
@@ -102,7 +102,7 @@ export class PendingPermissions {
     return (this.#open.get(permissionId)?.dueUntil ?? 0) > this.#deps.clock.now();
   }
 
-  /** @returns whether the agent's hook passed it on; false after another answer that was on its way */
+  /** @returns whether the agent's hook passed it on; false if another answer was already on its way */
   async decide(permissionId: string, decision: HookDecision): Promise<boolean> {
     const underWay = this.#deciding.get(permissionId);
     if (underWay !== undefined) return underWay.then(() => false);
@@ -119,7 +119,7 @@ export class PendingPermissions {
     return hooks.isWaiting(permissionId);
   }
 
-  /** Answers a permission that is not shown. @returns whether the agent's hook passed it on; if not, the permission is to be shown */
+  /** Answers a permission that is not shown. @returns whether the agent's hook passed it on; if not, the permission must be shown */
   async decideUnshown(permissionId: string, decision: HookDecision): Promise<boolean> {
     const taken = await this.#deps.hooks.decide(permissionId, decision);
     if (taken) this.#deps.hooks.forget(permissionId);
@@ -133,7 +133,7 @@ export class PendingPermissions {
     return hooks.decide(permissionId, decision);
   }
 
-  /** Stops expecting; hooks that wait try the next gateway. */
+  /** Stops waiting for hooks; hooks that wait try the next gateway. */
   close(): void {
     for (const { cancel } of this.#open.values()) cancel();
     this.#open.clear();

@@ -12,8 +12,8 @@ import { watchSocket } from "../core/socket-watch.ts";
  * The hooks of live agents that wait for the decision on a permission, at the other end of a Unix socket.
  *
  * Everything that arrives there is a claim of a process that runs as the same user, an agent's own children among them. So the socket
- * only passes decisions on: a hook sends the hash of its line in the inbox and waits. Nothing that is sent here can decide anything, and
- * the hash binds a decision to the bytes that were shown to the person who decided.
+ * only passes decisions on: a hook sends the hash of its line in the inbox and waits. Nothing sent to the socket can make a decision, and
+ * the hash binds a decision to the bytes that the person saw.
  */
 export interface PermissionHooks {
   /** Where hooks ask. */
@@ -28,12 +28,12 @@ export interface PermissionHooks {
    * was already sent stands.
    */
   forget(permissionId: string): void;
-  /** Hooks that wait try again for a while: another gateway may come. */
+  /** Waiting hooks retry for a while, in case another gateway starts. */
   close(): Promise<void>;
 }
 
 const maxConnections = 256;
-// Each question has one hook; a few more can only listen.
+// Each question has one hook. A few more connections could only listen.
 const maxForOne = 4;
 // A question shows up in the inbox before its hook asks, and is read within a second.
 const unexpectedMs = 10_000;
@@ -72,7 +72,7 @@ export async function openPermissionHooks(deps: {
     clock,
     log,
     async listen() {
-      server.close(); // now: it would remove the new socket, which has the same path. Hooks that wait stay connected.
+      server.close(); // closed now: later it would remove the new socket at the same path. Waiting hooks stay connected.
       server = await open();
     },
   });
@@ -171,7 +171,7 @@ async function listen(server: Server, socketPath: string): Promise<void> {
 
 const maxLineLength = 4_096;
 
-/** Hands over the first line. What follows it is dropped; a connection that sends no end of it is cut off. */
+/** Passes on the first line. Everything after it is dropped; a connection that never ends the line is closed. */
 function readFirstLine(socket: Socket, onLine: (line: string) => void): void {
   let text = "";
   socket.setEncoding("utf8");

@@ -27,23 +27,21 @@ export interface EventPublisher {
   memos(): Promise<ReadonlyMap<string, string>>;
 }
 
-/** Standing rules: answers to permission requests that count more than once. */
+/** Standing rules: answers that apply to more than one permission request. */
 export interface StandingRules {
-  /** The answer of the rules as they are now; null if they have none. */
+  /** The answer of the current rules; null if they have none. */
   verdictOn(request: RuledRequest): Promise<RuleVerdict | null>;
-  /** Counts and audits an answer that the agent took. Never throws. */
+  /** Counts and audits an answer that the agent accepted. Never throws. */
   noteUse(verdict: RuleVerdict, request: RuledRequest): Promise<void>;
   /** The rules that an answer would add. @throws PosternError `invalid_request` */
   preview(request: RuledRequest, remembered: RememberedAnswer): Promise<PermissionRulesPreview>;
   /**
-   * Adds the rules of an answer.
-   * @returns removes them again, if the agent did not take the answer
-   * @throws PosternError `invalid_request` | `rule_too_broad`
+   * Adds the rules of an answer. @returns a function that removes them again, if the agent did not accept the answer @throws PosternError `invalid_request` | `rule_too_broad`
    */
   remember(request: RuledRequest, remembered: RememberedAnswer, caller: Caller): Promise<() => Promise<void>>;
 }
 
-/** An answer that counts for later requests too. */
+/** An answer that also applies to later requests. */
 export interface RememberedAnswer {
   readonly effect: RuleEffect;
   readonly remember: RememberPermission;

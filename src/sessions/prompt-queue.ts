@@ -11,7 +11,7 @@ import type { Started } from "../wire/coding.ts";
  */
 export type PromptState = "queued" | "sent" | "delivered" | "lost" | "unknown";
 
-/** A prompt that has not come to its end. */
+/** A prompt whose outcome is still open. */
 export interface OpenPrompt {
   readonly promptId: string;
   readonly prompt: string;
@@ -21,11 +21,11 @@ export interface OpenPrompt {
   readonly files?: readonly AttachedFile[];
 }
 
-/** A caller's name for a request, so that a repeat of it has no second effect. */
+/** A caller's key for a request, so that repeating it has no second effect. */
 export interface IdempotencyClaim {
   readonly accountId: string;
   readonly key: string;
-  /** Of everything in the request but the key. */
+  /** Hash of everything in the request except the key. */
   readonly requestHash: string;
 }
 
@@ -47,15 +47,15 @@ export interface QueueEntry {
   readonly idempotency: IdempotencyClaim | null;
   /** Takes the prompt's attachments for its session, in the same transaction. Missing for none. */
   readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
-  /** Whether it comes from a caller without `coding:drive`: from then on, only rules that say so answer in its session. */
+  /** Whether it comes from a caller without `coding:drive`: from then on, only rules with `undriven` answer in its session. */
   readonly undriven: boolean;
 }
 
-/** What a queue needs of attachments. */
+/** What a queue needs from attachments. */
 export interface PromptFiles {
   /** The files of these prompts, in the order of each. */
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly AttachedFile[]>>;
-  /** Frees what a prompt took that the agent never gets. */
+  /** Releases the attachments of a prompt that the agent never gets. */
   release(promptId: string): Promise<void>;
 }
 
@@ -67,20 +67,18 @@ export interface PromptQueue {
   markUndriven(sessionId: string): Promise<void>;
   /** Not yet ended prompts, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
-  /** How many prompts wait in each of these sessions; none where nothing waits. */
+  /** The number of waiting prompts of each of these sessions; sessions without any are left out. */
   waitingIn(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
-   * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and one that ended
-   * can only turn out to be delivered.
-   * @param text moves it only while it has this text
-   * @returns whether it moved
+   * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and an ended one can
+   * only turn out to be delivered. @param text moves it only if it still has this text @returns whether it moved
    */
   mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown", text?: string): Promise<boolean>;
   /** Takes back that a prompt was sent: nothing of it reached a process. */
   putBack(promptId: string): Promise<void>;
   /** Gives up everything that is still open in a session: what was queued is lost, what was sent is unknown. */
   loseAll(sessionId: string): Promise<void>;
-  /** Hands what waits in a session to its successor, behind what waits there. */
+  /** Moves a session's waiting prompts to its successor, after those that already wait there. */
   moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;
   /** The text of a queued prompt; null when it is not queued. */
   textOf(promptId: string): Promise<string | null>;
@@ -94,7 +92,7 @@ export interface PromptQueue {
 
 // A client that repeats a request does it within minutes; a day is generous and bounds the table.
 const rememberForMs = 24 * 3_600_000;
-// A gateway that runs for months forgets as well.
+// Also forgets in a gateway that runs for months.
 const pruneEvery = 200;
 
 const cameBefore = {
@@ -140,7 +138,7 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
         started,
         created_at: now,
       })
-      // A key that is older than what is remembered is as good as new.
+      // A key older than the remembered period counts as new.
       .onConflict((conflict) =>
         conflict.columns(["account_id", "idempotency_key"]).doUpdateSet({
           request_hash: idempotency.requestHash,

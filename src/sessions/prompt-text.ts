@@ -3,7 +3,7 @@ import { isAbsolute, normalize, relative, resolve } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { sessionError } from "./errors.ts";
 
-/** Longest prompt that travels in one argument, in bytes: Linux ends one at 128 KiB, and the terminal takes any length. */
+/** Longest prompt that fits in one argument, in bytes: Linux limits an argument to 128 KiB. The terminal accepts any length. */
 export const maxArgumentPromptBytes = 100_000;
 
 // Everything that a terminal would take as a key or an escape sequence, C1 included; tab and newline are text.
@@ -15,8 +15,8 @@ const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
  *
  * A prompt is text, never a command: ours, see "prompt_not_text".
  *
- * @throws PosternError `prompt_not_text` for control characters, half a surrogate pair, nothing but white space, or what the agent
- * would take as its command, unless `allowCommands`.
+ * @throws PosternError `prompt_not_text` for control characters, a lone surrogate, only white space, or what the agent would treat as its
+ * command, unless `allowCommands`.
  */
 export function toPromptText(
   prompt: string,
@@ -66,7 +66,7 @@ export function refuseCommandBehind(draft: string, text: string, rules: Paramete
 }
 
 /**
- * The command that an agent could take this prompt for, a prefix or a whole word; null for none.
+ * The command that an agent could mistake this prompt for, a prefix or a whole word; null if none.
  *
  * Agents remove characters before they look for a command, and not all the same ones (see `docs/agents.md`). So the prompt counts as a
  * command if it becomes one with every character removed or folded that any agent might remove or fold: what is invisible, anywhere;
@@ -95,7 +95,7 @@ export function commandIn(
 const blankStart = /^[\p{Z}\p{M}\s\u2800]+/u;
 const blankEnd = /[\p{Z}\p{M}\s\u2800]+$/u;
 
-/** The text without what cannot be seen: format, control, private and unassigned characters, and those that Unicode marks as ignorable. */
+/** The text without invisible characters: format, control, private and unassigned characters, and those that Unicode marks as ignorable. */
 export function withoutInvisible(text: string): string {
   return text.replaceAll(/(?![\t\n])[\p{C}\p{Default_Ignorable_Code_Point}]/gu, "");
 }
@@ -113,7 +113,7 @@ export interface MentionPlace {
  * An agent that reads mentions puts the file that `@path` names into the prompt without asking, whatever its permission mode (measured:
  * see `docs/agents.md`).
  *
- * A word such as `@/lib/utils` that names no file passes, and so does an e-mail address. Links are followed.
+ * A word such as `@/lib/utils` that is not a file passes, and so does an e-mail address. Links are followed.
  *
  * @throws PosternError `prompt_not_text`
  */
@@ -146,15 +146,15 @@ function refused(mention: string, { dir }: MentionPlace, what: string) {
   );
 }
 
-// Linux follows no longer path.
+// Longer paths do not work on Linux.
 const maxPathLength = 4_096;
 // Checking these on disk takes about 0.3 s.
 const maxPaths = 5_000;
 const maxRead = 50_000;
 
 /**
- * All that an agent could take for the path of a mention; one that holds another `@` is two. Agents end it at any white space or only at
- * that of ASCII, and differ in how they read quotes and backslashes.
+ * All that an agent could read as the path of a mention; one that contains another `@` counts as two. Some agents end it at any white
+ * space, others only at ASCII white space, and differ in how they read quotes and backslashes.
  */
 function* mentionsIn(text: string): Iterable<string> {
   for (let at = text.indexOf("@"); at !== -1; at = text.indexOf("@", at + 1)) {
@@ -171,13 +171,13 @@ function* mentionsIn(text: string): Iterable<string> {
   }
 }
 
-/** The mention, and what is left of it without a range of lines, punctuation, quotes or lines behind it. */
+/** The mention, and the mention without a trailing range of lines, punctuation or quotes. */
 function pathsIn(mention: string): readonly string[] {
   const ends = [...mention.matchAll(/[^\p{L}\p{N}_/~-]/gu)].map(({ index }) => index);
   return [mention, ...ends.map((end) => mention.slice(0, end))].filter((path) => path !== "" && !path.includes("\0"));
 }
 
-/** One that climbs out needs no look: the agent may read it from another folder than the session's, where there is such a file. */
+/** A path that leaves the folder is refused without a look: the agent may resolve it from another folder, where the file exists. */
 async function isOutside(path: string, { dir, stateDir }: MentionPlace): Promise<boolean> {
   if (!isAbsolute(path) && /^\.\.(?:\/|$)/.test(normalize(path))) return true;
   const real = await realpathOf(resolve(dir, path));
@@ -193,7 +193,7 @@ async function realpathOf(path: string): Promise<string | null> {
   try {
     return await realpath(path);
   } catch (error) {
-    // A path that cannot be followed is not read by the agent either, which runs as the same user.
+    // The agent runs as the same user, so it cannot follow this path either.
     if (isErrno(error, "ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EINVAL")) return null;
     throw error;
   }

@@ -8,13 +8,13 @@ import { withoutInvisible } from "./prompt-text.ts";
 /** A prompt for a live session. `onDraft` is left out for one that waits until the composer is empty. */
 export interface OutboxPrompt extends OpenPrompt {
   readonly onDraft?: OnDraft | undefined;
-  /** For one of the agent's commands: whether it starts a turn, and is confirmed as text is. */
+  /** For one of the agent's commands: whether it starts a turn and is confirmed like text. */
   readonly startsTurn?: boolean | undefined;
   /** Whether it can be sent behind this draft; left out: no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
 }
 
-/** `received`: the agent reported that it took the prompt, and has not written it down yet. */
+/** `received`: the agent reported that it accepted the prompt, but it is not in the transcript yet. */
 export type DeliveryState = PromptState | "received";
 
 /** How far a prompt has come. */
@@ -39,7 +39,7 @@ export interface SentPrompt {
   readonly sentAt: number;
   /** How often Enter was pressed. */
   readonly enters: number;
-  /** Whether the agent took a prompt since that is not known to be this one. */
+  /** Whether the agent has since accepted a prompt that may not be this one. */
   readonly otherTaken: boolean;
 }
 
@@ -48,13 +48,13 @@ export interface PromptsState {
   readonly progress: ReadonlyMap<string, PromptProgress>;
   /** Not sent yet, oldest first. */
   readonly waiting: readonly OutboxPrompt[];
-  /** The prompt whose turn it is, from before it is typed until its Enter; `typing` from the first byte on. */
+  /** The prompt that is next, from before it is typed until its Enter; `typing` from the first byte on. */
   readonly sending: { readonly prompt: OutboxPrompt; readonly typing: boolean } | null;
   /** Sent, and not confirmed. */
   readonly sent: SentPrompt | null;
-  /** Taken by the agent's report, and not yet in its transcript. */
+  /** Accepted according to the agent's report, and not in its transcript yet. */
   readonly received: readonly (SentPrompt & { readonly receivedAt: number })[];
-  /** Given up as unknown: the agent may take one of them yet. */
+  /** Given up as unknown: the agent may still accept one of them. */
   readonly late: readonly SentPrompt[];
   /** The prompt whose turn runs. */
   readonly current: string | null;
@@ -66,7 +66,7 @@ export interface PromptsState {
   readonly isRead: boolean;
   /** How often the text of a waiting prompt was changed. */
   readonly edits: number;
-  /** How many tasks must not be typed into. */
+  /** How many tasks keep prompts from being typed. */
   readonly holds: number;
 }
 
@@ -90,7 +90,7 @@ export const noPrompts: PromptsState = {
 export type PromptMessage =
   /** The store's prompts of this session: queued ones in order, and one that was sent and not confirmed. */
   | { readonly kind: "found"; readonly prompts: readonly OutboxPrompt[]; readonly sentBy: "argv" | "typing" }
-  /** Its `onDraft` also counts for a prompt before it that waits for the draft to go. */
+  /** Its `onDraft` also applies to an earlier prompt that waits for the draft to be removed. */
   | { readonly kind: "added"; readonly prompt: OutboxPrompt }
   /** The next prompt may go out now, if nothing else is under way. */
   | { readonly kind: "send_next" }
@@ -105,13 +105,13 @@ export type PromptMessage =
   /** It was taken out of the queue in the store. */
   | { readonly kind: "cancelled"; readonly promptId: string }
   | { readonly kind: "typed"; readonly promptId: string; readonly result: TypedPrompt }
-  /** A command that stayed in the composer was removed from it, or could not be. */
+  /** A command that was left in the composer was removed, or could not be removed. */
   | { readonly kind: "cleared"; readonly promptId: string; readonly cleared: boolean }
-  /** All of it is typed, or nothing more will be. */
+  /** All of it is typed, or nothing more will be typed. */
   | { readonly kind: "typing_ended"; readonly promptId: string }
   /** The next one may be sent. */
   | { readonly kind: "sending_ended"; readonly promptId: string }
-  /** The agent took a prompt, by its hook (which runs before the agent writes the prompt down) or by its transcript. */
+  /** The agent accepted a prompt, according to its hook (which runs before the prompt is in the transcript) or its transcript. */
   | { readonly kind: "taken"; readonly text: string; readonly by: "hook" | "transcript" }
   /** The agent took a prompt that may be the one that waits for its confirmation. */
   | { readonly kind: "other_taken" }
@@ -119,7 +119,7 @@ export type PromptMessage =
   | { readonly kind: "searched"; readonly promptId: string; readonly written: boolean; readonly final: boolean }
   | { readonly kind: "turn_over" }
   | { readonly kind: "tick" }
-  /** What a look at the terminal shows of the sent prompt. `held` is null when the composer cannot be read. */
+  /** What a look at the terminal shows about the sent prompt. `held` is null when the composer cannot be read. */
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: false }
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: true; readonly held: boolean | null }
   /** Nothing confirmed it in time, and nothing more will be waited for. */
@@ -132,8 +132,8 @@ export type PromptMessage =
 
 /**
  * How a delivery ended.
- * - `typed`: the text is in the composer and Enter was pressed, or the agent stopped resting before that.
- * - `held`: every Enter became a new line, or a dialog or a screen that did not stand still kept it back; the text stays in the composer.
+ * - `typed`: the text is in the composer and Enter was pressed, or the agent became busy before that.
+ * - `held`: every Enter became a new line, or a dialog or a changing screen prevented it; the text stays in the composer.
  * - `not_ready`: the terminal did not take input; `onTyping` was not called.
  * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
  * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.
@@ -158,11 +158,11 @@ export type PromptEffect =
   | { readonly kind: "look"; readonly sent: SentPrompt; readonly overdue: boolean }
   | { readonly kind: "ask_again"; readonly sent: SentPrompt; readonly state: GivenUp };
 
-/** What is known of the session when a message arrives. */
+/** What is known about the session when a message arrives. */
 export interface PromptContext {
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether the agent rests: the only time to type. */
+  /** Whether the agent is at rest: the only time to type. */
   readonly maySend: boolean;
   /** Turns in the transcript while the agent was last idle. */
   readonly turnCount: number;
@@ -179,14 +179,14 @@ const hookCutLength = 16_384;
 const comparedLength = 8_000;
 
 /**
- * Whether an agent's report of a prompt is of this one. Agents fold white space, compose accents and drop invisible characters
+ * Whether an agent's report is about this prompt. Agents fold white space, compose accents and drop invisible characters
  * (measured: Claude Code), and the report can be cut.
  */
 export function samePrompt(ours: string, reported: string): boolean {
   const [left, right] = [asReported(ours), asReported(reported)];
   if (left === "" || right === "") return false;
   if (left === right) return true;
-  // The cut can be between a letter and its accent.
+  // The text can be cut between a letter and its accent.
   if (reported.length >= hookCutLength && left.startsWith(right.slice(0, -1))) return true;
   return (
     left.length >= comparedLength &&
@@ -195,13 +195,13 @@ export function samePrompt(ours: string, reported: string): boolean {
   );
 }
 
-/** Whether what an agent took contains this prompt: with a draft before it, or with what the agent adds. */
+/** Whether the text that an agent accepted contains this prompt, possibly after a draft or with additions of the agent. */
 export function containsPrompt(ours: string, reported: string): boolean {
   const text = asReported(ours).slice(0, comparedLength);
   return text !== "" && asReported(reported).includes(text);
 }
 
-/** A text in the form in which agents report it, and show it. */
+/** A text in the form in which agents report and show it. */
 export function asReported(text: string): string {
   return withoutInvisible(splitAttached(text).text).normalize("NFC").replaceAll(/\s+/g, " ").trim();
 }

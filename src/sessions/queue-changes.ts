@@ -2,7 +2,7 @@ import type { OutboxPrompt, PromptMessage, PromptProgress, PromptsState } from "
 
 type QueueChange = Extract<PromptMessage, { kind: "edited" | "moved" | "cancelled" }>;
 
-/** The prompts after a caller changed those that wait. The store has the change already. Pure. */
+/** The prompts after a caller changed waiting ones. The change is already stored. Pure. */
 export function queueChanged(state: PromptsState, change: QueueChange): PromptsState {
   switch (change.kind) {
     case "edited": {
@@ -25,14 +25,14 @@ export function queueChanged(state: PromptsState, change: QueueChange): PromptsS
   }
 }
 
-/** Prompts without a place, such as one that was added meanwhile, come last. */
+/** Prompts without a position, such as one that was just added, come last. */
 function inOrder(waiting: readonly OutboxPrompt[], promptIds: readonly string[]): readonly OutboxPrompt[] {
   const places = new Map(promptIds.map((promptId, at) => [promptId, at]));
   const placeOf = ({ promptId }: OutboxPrompt): number => places.get(promptId) ?? promptIds.length;
   return waiting.toSorted((left, right) => placeOf(left) - placeOf(right));
 }
 
-/** The prompts that wait for their turn, in order: without one that is on its way for the first time. */
+/** The waiting prompts, in order, without one that is being sent for the first time. */
 export function waitingIds({ waiting, sending, returned }: PromptsState): readonly string[] {
   const underWay = sending?.prompt.promptId;
   return waiting.map(({ promptId }) => promptId).filter((id) => id !== underWay || id === returned);

@@ -11,21 +11,20 @@ export interface WaitingPrompt {
 }
 
 /**
- * Changes what waits in a session's queue. Each change is one condition and its act in one statement or transaction, so that a prompt is
- * either changed or delivered as it was: delivery marks it as sent only while it has the text that is sent.
+ * Changes what waits in a session's queue. Each change checks its condition in the same statement or transaction, so that a prompt is
+ * either changed or delivered unchanged: delivery marks it as sent only if it still has the text that is sent.
  */
 export interface QueueStore {
-  /** In the order in which they are sent. The session may be named by an earlier id. */
+  /** In the order they will be sent. The session's id may be an earlier one. */
   waiting(sessionId: string): Promise<readonly WaitingPrompt[]>;
   /**
-   * One that waits.
-   * @throws PosternError `prompt_not_found` when this session never had it | `prompt_already_sent` when it waits no longer
+   * A waiting prompt. @throws PosternError `prompt_not_found` if this session never had it | `prompt_already_sent` if it no longer waits
    */
   find(sessionId: string, promptId: string): Promise<WaitingPrompt>;
   /** @throws PosternError `prompt_already_sent` */
   edit(promptId: string, text: string): Promise<void>;
   /**
-   * Moves a prompt to this place among those that wait in its session; beyond the end, to the end.
+   * Moves a prompt to this position in its session's queue, or to the end if it is beyond the end.
    * @returns the waiting prompts in their new order
    * @throws PosternError `prompt_already_sent`
    */
@@ -74,7 +73,7 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
 
     async move(promptId, place) {
       return db.transaction().execute(async (trx) => {
-        // Positions are unique in a session, so all of them leave their places first; this also locks the rows.
+        // Positions are unique in a session, so all prompts first get temporary positions. This also locks the rows.
         const rows = await trx
           .updateTable("queued_prompts")
           .set((eb) => ({ position: eb.neg("position") }))
@@ -109,7 +108,7 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
   };
 }
 
-/** An agent can report its own id at any time; the one before it becomes an alias. */
+/** An agent can report its own id at any time; the previous id becomes an alias. */
 function ofSession(eb: ExpressionBuilder<Tables, "queued_prompts">, sessionId: string) {
   const aliased = eb.selectFrom("session_aliases").select("session_aliases.session_id").where("alias", "=", sessionId);
   return eb.or([eb("session_id", "=", sessionId), eb("session_id", "in", aliased)]);

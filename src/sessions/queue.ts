@@ -35,7 +35,7 @@ export interface QueueDeps extends Pick<FolderRule, "resolveAllowedDir"> {
   readonly home: string;
 }
 
-/** What a caller can do with the prompts that wait in a session. */
+/** What a caller can do with a session's queued prompts. */
 export interface Queue {
   list(sessionId: string, caller: Caller): Promise<PromptQueueOutput>;
   /** @throws PosternError `prompt_not_found` | `prompt_already_sent` | `prompt_not_text` | `insufficient_scope` | those of a resume */
@@ -57,7 +57,7 @@ export function createQueue(deps: QueueDeps): Queue {
     return { sessionId, prompts: prompts.map(shownOf) };
   }
 
-  /** Tells a live session, which publishes it; for one without a process, the change is published here. */
+  /** Notifies a live session, which publishes the change. For a session without a process, it is published here. */
   async function note(
     session: LocatedSession,
     change: Parameters<NonNullable<LocatedSession["live"]>["outbox"]["changeQueue"]>[0],
@@ -79,7 +79,7 @@ export function createQueue(deps: QueueDeps): Queue {
     const prompt = await newPrompt(written, caller, { template, dir: record.dir, stateDir: deps.home });
     if (prompt.undriven) await deps.queue.markUndriven((live ?? session).record.sessionId);
     await waiting.edit(promptId, prompt.text);
-    // It may have moved on to another session meanwhile.
+    // The process may have switched to another session in the meantime.
     if (prompt.undriven) await deps.queue.markUndriven((live ?? session).record.sessionId);
     const before = live?.outbox.waitingPrompt(promptId);
     const { onDraft, files = [] } = before ?? {};
@@ -94,7 +94,7 @@ export function createQueue(deps: QueueDeps): Queue {
     await note(session, { kind: "moved", promptIds });
   }
 
-  /** A session without a process is resumed in its own mode, as its next prompt would. */
+  /** A session without a process is resumed in its own mode, as its next prompt would do. */
   async function resume(session: LocatedSession, caller: Caller) {
     const { dir, permissionMode } = session.record;
     const scope = permissionMode === "all" ? "exec" : "coding";
@@ -103,7 +103,7 @@ export function createQueue(deps: QueueDeps): Queue {
     return deps.starter.resume(session, options, null);
   }
 
-  /** All of it while the session is held: no prompt is added and no agent started meanwhile. */
+  /** The session is locked throughout, so no prompt is added and no agent started. */
   function apply(input: EditPromptInput, caller: Caller): Promise<LiveSession | null> {
     const { sessionId, promptId, text, position, sendNow: now = false } = input;
     return locator.withSession(sessionId, caller, async (session) => {
@@ -116,7 +116,7 @@ export function createQueue(deps: QueueDeps): Queue {
     });
   }
 
-  /** While the agent is held, nothing is typed: the turn that is stopped is never that of this prompt. */
+  /** While the agent is held, nothing is typed, so the stopped turn is never this prompt's own. */
   async function sendNow(input: EditPromptInput, caller: Caller, signal: AbortSignal): Promise<void> {
     const { promptId } = input;
     const { live: held } = await locator.locate(input.sessionId, caller);
@@ -163,7 +163,7 @@ export function createQueue(deps: QueueDeps): Queue {
   };
 }
 
-// A prompt that goes out is taken within a second; the caller learns of one that is not from the queue.
+// A prompt is accepted within a second after it is sent. If not, the caller sees it in the queue.
 const takenMs = 10_000;
 
 function shown(

@@ -47,7 +47,7 @@ export function createRead(
   };
 }
 
-/** A transcript has only the paths of attachments, which are a claim: what is shown of them is what the store knows for this session. */
+/** A transcript has only untrusted paths of attachments, so only the attachments that the store has for this session are shown. */
 async function withAttachments(
   { attachments }: ReadDeps,
   { record }: LocatedSession,
@@ -77,7 +77,7 @@ async function readTurns(
   return transcripts.read(path, session.template.transcriptFormat, range);
 }
 
-/** An unfinished last turn comes again, so its index is not passed. */
+/** An unfinished last turn is returned again, so `nextAfter` stays before it. */
 function nextAfter(turns: readonly Turn[], transcript: TranscriptSummary | null, after: number): number {
   const last = turns.at(-1);
   if (last === undefined) return after;
@@ -91,12 +91,12 @@ export interface NewsDeps {
   readonly clock: Clock;
 }
 
-// Changes without a notification are seen then: a process outside Postern that starts or ends, a session that is resumed here.
+// This finds changes without a notification: a process outside Postern that starts or ends, or a session that is resumed here.
 const lookAgainMs = 1_000;
 
 /**
- * Waits for something new: a finished turn after `after`, growth of the unfinished one, another status or activity. Without
- * `after`, everything there is at the time of the call is old.
+ * Waits for something new: a finished turn after `after`, growth of the unfinished one, another status or activity. Without `after`,
+ * everything that exists at the time of the call is old.
  */
 export async function untilNews(
   deps: NewsDeps,
@@ -129,7 +129,7 @@ export function transcriptPathOf({ record, live }: LocatedSession): string | nul
   return live?.record.transcriptPath ?? record.transcriptPath;
 }
 
-/** Rings when a session changes: its transcript on disk, or the live session itself. A change between two waits rings at the second. */
+/** Signals when a session changes: its transcript on disk, or the live session itself. A change between two waits is signaled at the second. */
 interface Bell {
   listenTo(session: LocatedSession): void;
   untilRung(limits: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<void>;
@@ -182,7 +182,7 @@ function createBell({ transcripts, clock }: NewsDeps): Bell {
   };
 }
 
-/** What a wait compares. Costs a stat and a read of what was appended, however long the turns are. */
+/** What a wait compares. Costs one stat and a read of the appended lines, regardless of the turns' length. */
 async function glance({ locator }: NewsDeps, session: LocatedSession) {
   const transcript = await locator.transcriptOf(session);
   const { status, activity, permissions, turnCount } = await locator.summaryOf(session);

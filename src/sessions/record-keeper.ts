@@ -26,13 +26,13 @@ export interface SessionProcess {
   readonly env: Environment;
 }
 
-/** How a {@link RecordKeeper} sees its session. */
+/** What a {@link RecordKeeper} needs from its session. */
 export interface IdentityView {
   readonly state: () => IdentityState;
   readonly post: (message: IdentityMessage) => void;
 }
 
-/** Writes the record of a live session to the store, under whatever id the agent gives the session. */
+/** Writes the record of a live session to the store, under the id that the agent uses. */
 export class RecordKeeper {
   readonly #deps: RecordKeeperDeps;
   readonly #process: SessionProcess;
@@ -51,8 +51,8 @@ export class RecordKeeper {
   }
 
   /**
-   * Whether a hook line, written `at` (null when the line has no time), counts for this session; one that names a new id, and is verified,
-   * moves the session there.
+   * Whether a hook line, written `at` (null when the line has no time), counts for this session. A verified line with a new id moves the
+   * session to that id.
    */
   async accepts(claim: HookClaim, at: number | null): Promise<boolean> {
     const { template, env } = this.#process;
@@ -66,7 +66,7 @@ export class RecordKeeper {
     return mayTake(this.#view.state(), claim, { runsIt, template }) && this.#take(claim.agentSessionId, at);
   }
 
-  /** Takes the id that the agent's own files name, while there is only a placeholder. */
+  /** Adopts the id from the agent's own files, while there is only a placeholder. */
   async discover(): Promise<void> {
     const { template, pid, env } = this.#process;
     if (!isProvisional(this.#view.state(), template)) return;
@@ -79,7 +79,7 @@ export class RecordKeeper {
     return this.#take(agentSessionId, this.#deps.clock.now());
   }
 
-  /** @param of the session that the patch is about, if it is about one only: skipped when the process has left it */
+  /** @param of the session that the patch is for, if it is for one only: skipped if the process has left that session */
   patch(patch: SessionPatch, of?: string): Promise<void> {
     return this.#lock.run("id", async () => {
       const { sessionId, aliases } = this.record;
@@ -175,12 +175,12 @@ function successorOf(
   return { ...base, ...running, ...notEnded, continuedBy: null };
 }
 
-// A chain is as long as the number of /clear commands in one terminal.
+// A chain gets longer with each /clear command in one terminal.
 const maxChain = 1_000;
 
 /**
- * Whether `older` was continued, step by step, by `present`: a line that names it and is older than `present` is history, read again
- * after a restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files cannot prove it.
+ * Whether `older` was continued, step by step, by `present`: a line with its id that is older than `present` is history, read again after a
+ * restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files cannot prove it.
  */
 async function leadsTo(store: SessionStore, older: SessionRecord, present: SessionRecord): Promise<boolean> {
   let next = older.continuedBy;
@@ -204,7 +204,7 @@ export interface SessionSwitchDetectorDeps {
 export class SessionSwitchDetector {
   readonly #deps: SessionSwitchDetectorDeps;
   #unwatch: (() => void) | null = null;
-  /** Something was typed, or what was typed has not shown yet. */
+  /** Something was typed, or typed text has not appeared yet. */
   #isDue = true;
 
   constructor(deps: SessionSwitchDetectorDeps) {
@@ -225,7 +225,7 @@ export class SessionSwitchDetector {
     if (template.moves === undefined || transcriptPath === null) return null;
     this.#unwatch ??= this.#watch(template.moves.watched(transcriptPath));
     if (!this.#isDue) return null;
-    this.#isDue = false; // what is typed while we look is looked at again
+    this.#isDue = false; // input during this look causes another look
     const moved = await template.moves.movedTo({ pid, transcriptPath }).catch((error: unknown) => {
       this.#isDue = true;
       throw error;
@@ -235,7 +235,7 @@ export class SessionSwitchDetector {
     return (await keeper.follow(moved.sessionId)) ? template.findTranscript(moved.sessionId, env) : null;
   }
 
-  /** Once: a process stays in its project. */
+  /** Done once: a process stays in its project. */
   #watch(path: string): () => void {
     return this.#deps.transcripts.watch(path, () => {
       this.#isDue = true;

@@ -35,7 +35,7 @@ export interface Rescues {
   drop(input: RescueInput, caller: Caller): Promise<Rescue>;
 }
 
-/** The rescues of the sessions that a caller may see. */
+/** The rescues of sessions that a caller may see. */
 export function createRescues({
   locator,
   worktrees,

@@ -12,7 +12,7 @@ interface RestingTerminal {
   readonly template: AgentTemplate;
 }
 
-/** The agent at rest whose end is considered. */
+/** The agent at rest that may be ended. */
 export interface RestingAgent extends RestingTerminal {
   readonly pid: number;
   readonly env: Environment;
@@ -29,10 +29,10 @@ interface Deps {
 // Claude Code and Codex end within a second of their exit keys (measured).
 const ownExitMs = 5_000;
 
-// Servers of the agent's own start with it; a person can start a task in its terminal without a prompt.
+// The agent's own servers start with it. A person can start a task in its terminal without a prompt.
 const ownStartMs = 10_000;
 
-/** Looks for what speaks against ending an agent at rest. */
+/** Looks for reasons not to end an agent at rest. */
 export async function lookAtRest(deps: Deps, agent: RestingAgent): Promise<FoundAtRest> {
   const { template, observed, transcriptPath } = agent;
   const reports = template.readTitle !== undefined || template.liveStatePath(agent) !== null;
@@ -44,7 +44,7 @@ export async function lookAtRest(deps: Deps, agent: RestingAgent): Promise<Found
   };
 }
 
-/** Whether something runs that the agent started after its first prompt: a command in the background. Its servers start with it. */
+/** Whether a process runs that the agent started after its first prompt, such as a background command. Its servers start with it. */
 function runsTask({ pid, firstPromptAt }: RestingAgent, now: number): boolean {
   const own = processRow(pid);
   const since = firstPromptAt ?? (own === undefined ? null : startedAt(own, now) + ownStartMs);
@@ -53,8 +53,8 @@ function runsTask({ pid, firstPromptAt }: RestingAgent, now: number): boolean {
 }
 
 /**
- * Ends an agent in its own way if its composer is empty, and by signals if that takes too long.
- * @returns false when its composer shows something: then nothing was done
+ * Ends an agent with its own exit keys if its composer is empty, and by signals if that takes too long. @returns false if its composer is
+ * not empty; then nothing was done
  */
 export async function endGently(
   deps: Deps,

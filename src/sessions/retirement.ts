@@ -5,7 +5,7 @@ interface Step {
   readonly effects: readonly SessionEffect[];
 }
 
-/** When the agent is ended unless someone uses it before, epoch milliseconds; null while it is in use, or is to keep running. */
+/** When the agent will be ended if it stays unused, in epoch milliseconds; null while it is in use, or if it is kept running. */
 export function idleEndsAt(state: SessionState, idleTimeoutMs: number): number | null {
   const { life, identity, activity, prompts, transcript, hooks, use, restingSince } = state;
   if (life.kind !== "running" || identity.record.keepRunning || use.viewers > 0) return null;
@@ -18,13 +18,13 @@ export function idleEndsAt(state: SessionState, idleTimeoutMs: number): number |
   );
 }
 
-/** Whether nothing speaks against ending an agent at rest. What is unknown speaks against it. */
+/** Whether an agent at rest can be ended. If anything is unknown, it cannot. */
 function isUnused({ observed, draft, runsTask, canResume }: FoundAtRest): boolean {
   if (observed === "unknown" || draft !== "" || runsTask || !canResume) return false;
   return observed === "none" || (observed.activity === "idle" && observed.inBackground !== true);
 }
 
-/** A viewer attached or left. When the last one leaves, the record notes it, for a gateway that finds the agent later. */
+/** A viewer attached or left. When the last viewer leaves, the time is recorded for a gateway that finds the agent later. */
 export function viewed(state: SessionState, did: "attach" | "leave", now: number): Step {
   const viewers = Math.max(0, state.use.viewers + (did === "attach" ? 1 : -1));
   const effects: readonly SessionEffect[] = viewers === 0 ? [{ kind: "note_use", at: now }] : [];
@@ -40,7 +40,7 @@ export function usedByPrompt(use: SessionState["use"], reportedAt: number | null
   return { ...use, firstPromptAt: use.firstPromptAt ?? reportedAt ?? seenAt };
 }
 
-/** An agent that is due but in use, as by text in its composer, is due again after another whole time without use. */
+/** An agent that is due but in use, for example with text in its composer, is due again after another full idle time. */
 export function idleChecked(
   state: SessionState,
   { found, idleTimeoutMs }: Extract<SessionMessage, { kind: "idle_checked" }>,

@@ -6,11 +6,11 @@ import type { SessionLocator } from "./locate.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { refuseOutsideMentions } from "./prompt-text.ts";
 
-/** What reviews need of sessions and their prompts. */
+/** What reviews need from sessions and their prompts. */
 export interface ReviewAccess {
   /** @throws PosternError `session_not_found` */
   find(sessionId: string, caller: Caller): Promise<{ readonly agent: string; readonly sessionId: string }>;
-  /** As `coding_ask`, in the session's own directory and mode. @param key names the prompt for {@link ReviewAccess.fateOf} */
+  /** As `coding_ask`, in the session's own directory and mode. @param key identifies the prompt for {@link ReviewAccess.fateOf} */
   ask(
     prompt: {
       readonly sessionId: string;
@@ -29,7 +29,7 @@ export interface ReviewAccess {
   mentionsOutside(sessionId: string, text: string, caller: Caller): Promise<boolean>;
 }
 
-/** A prompt is taken within 15 s, after a start of the agent that has its own limit. It is sent even if its caller goes away. */
+/** A prompt is accepted within 15 s after the agent has started, which has its own limit. It is sent even if its caller disconnects. */
 const askMs = 180_000;
 
 /** @see ReviewAccess */

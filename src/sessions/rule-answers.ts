@@ -13,12 +13,12 @@ export interface RuleAnswersDeps {
   readonly log: Log;
 }
 
-// A store that does not answer must not hide a permission request.
+// A store that does not respond must not hide a permission request.
 const lookupMs = 2_000;
 
 /**
  * Answers permission requests by standing rules, before they are shown.
- * @returns the answer that the agent took; undefined if it is to be shown, also after any failure
+ * @returns the answer that the agent accepted; undefined if the request must be shown, including after any failure
  */
 export function createRuleAnswers(
   { rules, ruleRequestOf, clock, log }: RuleAnswersDeps,
@@ -38,7 +38,7 @@ export function createRuleAnswers(
       return request && verdict ? { request, verdict } : null;
     };
     if ((await inTime(look(), clock)) === null || !(await pending.awaitHook(permissionId))) return undefined;
-    // Again, because the rule may be gone since: nothing is awaited between this and the decision.
+    // Checked again, because the rule may have been removed. Nothing is awaited between this and the decision.
     const found = await inTime(look(), clock);
     if (found === null) return undefined;
     const { effect, message } = found.verdict;

@@ -18,7 +18,7 @@ export type RuleRequestOf = (
   session: { readonly template: Pick<AgentTemplate, "toolAction" | "name">; readonly record: SessionRecord },
 ) => Promise<RuledRequest | null>;
 
-/** Null where it is not certain what the agent would do, or where. */
+/** Null if it is not certain what the agent would do, or where. */
 export function createRuleRequests({ worktrees }: { readonly worktrees: Pick<Worktrees, "countedAs"> }): RuleRequestOf {
   async function countedOf(dir: string): Promise<string | null> {
     const { counted, place } = await worktrees.countedAs(dir);
@@ -61,7 +61,7 @@ async function realDir(dir: string): Promise<string | null> {
   });
 }
 
-/** Where a file is, or would be created. Null if that is not certain, such as behind a link without a target. */
+/** Where a file is, or would be created. Null if that is not certain, as with a dangling link. */
 async function realFile(path: string): Promise<string | null> {
   if (path !== normalize(path) || path.endsWith("/")) return null;
   const real = await orNull(() => realpath(path));

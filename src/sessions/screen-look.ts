@@ -7,7 +7,7 @@ import type { ScreenLook } from "./screen-view.ts";
 
 const maxScreenCharacters = 8_000;
 
-/** Looks at a terminal as a person would. */
+/** Reads a terminal's screen as a person would. */
 export async function lookAtScreen(
   { host }: { readonly host: Pick<TerminalHostClient, "look"> },
   terminal: {
@@ -33,7 +33,7 @@ export function isComputing(pid: number, children: boolean): boolean {
   return hasRunningThread(pid) || (children && descendantsOf(pid).some((child) => hasRunningThread(child.pid)));
 }
 
-/** Ends an agent that has hung at its start before it painted anything: its start has failed. @param certain whether no start takes as long */
+/** Ends an agent that hung during startup before it painted anything, as a failed start. @param certain whether no start takes this long */
 export async function endIfHung(
   { host, log }: { readonly host: Pick<TerminalHostClient, "end">; readonly log: Log },
   agent: {

@@ -14,7 +14,7 @@ export interface ScreenLook {
   readonly dialog: ScreenDialog | null;
 }
 
-/** What a live session knows of its screen. */
+/** What a live session knows about its screen. */
 export interface ScreenView {
   /** Whether the composer was seen. Then an idle agent's screen matters only while a prompt waits. */
   readonly sawComposer: boolean;
@@ -33,15 +33,15 @@ interface ShownText {
   readonly since: number;
   /** When it was first seen, whether or not the process has used the CPU since. */
   readonly from: number;
-  /** In how many of the last two looks the process used the CPU. */
+  /** The number of the last two looks in which the process used the CPU. */
   readonly computed: number;
-  /** Whether it was reported already. It then counts as standing until it changes. */
+  /** Whether it was already reported. It then counts as unchanged until it changes. */
   readonly stood: boolean;
 }
 
 /** The screen of an agent that was just spawned, or found alive by a gateway that has just started. */
 export function newScreen(origin: "launched" | "found", now: number): ScreenView {
-  // A person who is using the agent's own menus while a gateway starts needs no attention.
+  // A person who is using the agent's own menus while the gateway starts needs no notification.
   return { sawComposer: origin === "found", asked: null, shown: null, emptyMs: 0, emptyAt: now };
 }
 
@@ -49,7 +49,7 @@ export function newScreen(origin: "launched" | "found", now: number): ScreenView
 export const emptyStartMs = 90_000;
 // A first start that could not reach a registry showed an empty screen for 108 s (measured).
 export const longestEmptyMs = 300_000;
-// Looks come every second or so; in a longer pause the machine slept, and the agent with it.
+// Looks happen about every second. During a longer pause, the machine and the agent slept.
 const longestPauseMs = 10_000;
 // A dialog that the template knows needs only a short wait: it may still be painting.
 const knownDialogMs = 400;
@@ -85,7 +85,7 @@ function shownBy(
   return shown?.text === text ? shown : { text, since: now, from: now, computed: 0, stood: false };
 }
 
-/** What else is known at a look. */
+/** What else is known at the time of a look. */
 export interface ScreenContext {
   readonly activity: ActivityState;
   /** Whether a prompt waits for the composer. */
@@ -104,7 +104,7 @@ export function screenMatters(view: ScreenView, activity: ActivityState, pending
 
 /**
  * What a look shows that is not known yet: the composer is there, or a dialog or message stands still in its place. An agent that has
- * painted nothing for long at its start may hang: `mayHang`. Pure.
+ * painted nothing for a long time during startup may hang: `mayHang`. Pure.
  */
 export function screenChanges(
   before: ScreenView,

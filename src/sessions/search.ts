@@ -23,7 +23,7 @@ const defaultLimit = 10;
 /** The store is searched for each term, and every result is checked for all terms. */
 const maxTerms = 32;
 
-/** A session that was found, and how well it fits. */
+/** A session that was found, and how well it matches. */
 type Found = Omit<Hit, "transcriptId"> & { readonly updatedAt: number } & (
     | { readonly transcriptId: number; readonly recorded: null }
     /** Found by its recorded title: it has no transcript, or one without a title. */
@@ -134,7 +134,7 @@ async function shown(reader: Reader, page: readonly Found[]): Promise<readonly S
     const { transcriptId, inTitle, partId, recorded } = found;
     const session = transcriptId === null ? undefined : sessions.get(transcriptId);
     const named = recorded ?? session;
-    if (named === undefined) return []; // it went while we looked
+    if (named === undefined) return []; // it was removed while we looked
     const title = recorded?.title ?? session?.head.title ?? null;
     const { sessionId, agent } = named;
     return [

@@ -26,7 +26,7 @@ import {
 } from "./session-state.ts";
 export interface SessionActorInput extends SensorsInput {
   readonly changes: ChangeSignal;
-  /** Called when the state has moved, with the time of the hook that moved it; what follows from it is not done yet. */
+  /** Called when the state has changed, with the time of the hook that changed it, before the effects are carried out. */
   readonly onMoved: (at: number | null) => void;
 }
 
@@ -54,8 +54,8 @@ const transcriptLagMs = 2_000;
 const dialogLagMs = 2_000;
 
 /**
- * One live session. Hooks, transcript, the agent's state file and its screen come in as messages; `nextSession` moves the state, and the
- * effects that it names are carried out here.
+ * One live session. Hooks, the transcript, the agent's state file and its screen arrive as messages. `nextSession` changes the state, and
+ * its effects are carried out here.
  */
 export class SessionActor {
   readonly outbox: Outbox;
@@ -122,7 +122,7 @@ export class SessionActor {
         );
       },
       isWritten: ({ text, turnsBefore }) => {
-        // With fewer turns than there were, it is another transcript: the agent began a new session with this prompt.
+        // Fewer turns than before mean another transcript: the agent began a new session with this prompt.
         const isOther = turnsBefore > (this.#state.transcript.summary?.turnCount ?? 0);
         return this.sensors.transcript.holdsPrompt(text, isOther ? 0 : turnsBefore);
       },
@@ -186,7 +186,7 @@ export class SessionActor {
     return maySend(this.#state) && letsType(observed, this.#state.activity, byTitle);
   }
 
-  /** @returns whether the agent took it; false if it was answered in the terminal, or can only be answered there */
+  /** @returns whether the agent accepted it; false if it was answered in the terminal, or can only be answered there */
   async answerPermission(
     { permissionId, kind, askedAt }: PendingPermission,
     answer: PermissionAnswer,
@@ -209,7 +209,7 @@ export class SessionActor {
     return this.pendingPermissions.isAnswerable(permissionId) || this.#onScreen(permissionId) !== null;
   }
 
-  /** The permission, if its hook has ended and its dialog is on the screen; null if several can be meant. */
+  /** The permission whose hook has ended and whose dialog is on the screen; null if there can be several. */
   #onScreen(permissionId: string): OpenPermission | null {
     if (this.pendingPermissions.isLeftToViewers) return null;
     const { activity, screen } = this.#state;
@@ -218,11 +218,11 @@ export class SessionActor {
     return only?.permissionId === permissionId ? only : null;
   }
 
-  /** A dialog takes a decision only, without a message. */
+  /** A dialog accepts only a decision, without a message. */
   async #decideOnScreen(permissionId: string, { decision, message }: PermissionAnswer): Promise<boolean> {
     if (message !== null || this.#onScreen(permissionId) === null) return false;
     return this.#dialogs.press((dialog) => {
-      // It may have been answered, and the next one asked, since the last key.
+      // Since the last key, it may have been answered and the next one opened.
       const permission = this.#state.activity.permissions.find((open) => open.permissionId === permissionId);
       if (permission === undefined || !isAbout(dialog, permission.input)) return null;
       const choice = dialog.choices.findIndex(({ decides }) => decides === decision);
@@ -230,7 +230,7 @@ export class SessionActor {
     });
   }
 
-  /** @returns whether the dialog took the choice; false if it has gone, or another one is open */
+  /** @returns whether the dialog accepted the choice; false if it has closed, or another one is open */
   async answerDialog(dialogId: string, choiceId: string): Promise<boolean> {
     const taken = await this.#dialogs.press((dialog) =>
       dialogIdOf(dialog) === dialogId ? Number(choiceId) - 1 : null,
@@ -258,7 +258,7 @@ export class SessionActor {
     return this.#state.activity.permissions.map(({ permissionId }) => permissionId);
   }
 
-  /** When the agent is ended unless it is used before, epoch milliseconds; null while it is in use, or never. */
+  /** When the agent will be ended if it stays unused, in epoch milliseconds; null while it is in use, or if it is kept running. */
   get idleEndsAt(): number | null {
     const { idleTimeoutMs } = this.#deps;
     return idleTimeoutMs === null ? null : idleEndsAt(this.#state, idleTimeoutMs);
@@ -315,7 +315,7 @@ export class SessionActor {
   }
 }
 
-/** Whether something changed that a caller may wait for. */
+/** Whether anything changed that a caller may be waiting for. */
 function isNews(before: SessionState, after: SessionState): boolean {
   return (
     before.identity !== after.identity ||

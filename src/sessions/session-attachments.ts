@@ -6,7 +6,7 @@ import type { Attachment } from "../wire/attachments.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { SessionLocator } from "./locate.ts";
 
-/** Attachments for callers: those of a session are seen with the session, others by their account only. Only their account removes them. */
+/** Attachments for callers. Callers that see a session see its attachments; other attachments are visible only to their account. Only their account can remove them. */
 export interface SessionAttachments {
   /** @throws PosternError `session_not_found`, and those of `Attachments.add` */
   add(

@@ -16,14 +16,14 @@ import {
 } from "./session-news.ts";
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 
-/** Turns changes of sessions into events, each once, also across restarts: what was published is stored with the events. */
+/** Publishes changes of sessions as events, each once, even across restarts: what was published is stored with the events. */
 export interface SessionEvents {
   publisherFor(session: PublishedSession, origin: "launched" | "found"): SessionPublisher;
   /** A session was closed, and its record is already updated. */
   closed(record: SessionRecord): Promise<void>;
   /** The prompts that wait in a session without a process were changed. */
   queueChanged(record: SessionRecord, promptIds: readonly string[]): Promise<void>;
-  /** Publishes how sessions ended that have no process any more, where the last gateway did not. */
+  /** Publishes the end of sessions without a process, where the last gateway did not. */
   reconcile(): Promise<void>;
 }
 
@@ -31,11 +31,11 @@ export interface SessionEvents {
 export interface SessionPublisher {
   /** Before anything is observed. */
   begin(): Promise<void>;
-  /** The state moved, by a report of the agent at that time or (null) by what was just seen; {@link SessionPublisher.look} follows. */
+  /** The state changed, through a report of the agent at that time or (null) through an observation; {@link SessionPublisher.look} follows. */
   moved(at: number | null): void;
   /** Something changed: publishes what was not published. */
   look(): void;
-  /** What happened before this gateway is read: from here on everything is new. */
+  /** Everything from before this gateway has been read; from now on everything is new. */
   caughtUp(): void;
   /** Resolves when all that was published is written: only then may the record lose its process. */
   ending(): Promise<void>;
@@ -105,7 +105,7 @@ class SessionEventPublisher implements SessionPublisher {
   #editsPublished = 0;
   /** When the agent's newest report happened. */
   #lastAt = 0;
-  /** The same, until it was looked at. */
+  /** The same, until it has been looked at. */
   #fresh: number | null = null;
   #mode: "catching up" | "live" | "over";
   #idPatienceMs = idPatienceMs;
@@ -121,14 +121,14 @@ class SessionEventPublisher implements SessionPublisher {
     this.#session = deps.session;
     this.#since = deps.clock.now();
     this.#published = deps.session.record;
-    // One that is resumed for the first time was there before, though not with us.
+    // A session that is resumed here for the first time existed before, outside Postern.
     this.#isNew = deps.origin === "found" || this.#published.transcriptPath === null;
     this.#mode = deps.origin === "found" ? "catching up" : "live";
   }
 
   async begin(): Promise<void> {
     const { sessionId, transcriptPath } = this.#published;
-    // A session that has just been made has no memo: its start is not kept waiting for the store.
+    // A new session has no memo, so its start does not wait for the store.
     const memo =
       this.#mode === "live" && transcriptPath === null ? null : parseMemo(await this.#publisher.memoOf(sessionId));
     if (memo !== null) this.#memo = { ...memo, turnRuns: memo.turnRuns && !memo.over, over: false };

@@ -29,14 +29,14 @@ export interface PublishedSession {
   readonly provisional: boolean;
 }
 
-/** What was published of a session. */
+/** What was published about a session. */
 const memoSchema = z.object({
   status: sessionStatusSchema.nullable(),
   activity: activitySchema.nullable(),
   turnRuns: z.boolean(),
   /** The open permissions, by ids that stay the same when the reports are read again. */
   asked: z.array(z.string()),
-  /** Whether its process ended, or went on with another session. */
+  /** Whether its process ended, or continued with another session. */
   over: z.boolean(),
   /** The time of the newest report of the agent that is in it. */
   through: z.number(),
@@ -46,10 +46,10 @@ const memoSchema = z.object({
 /** @see memoSchema */
 export type Memo = z.infer<typeof memoSchema>;
 
-// A name; what is longer comes from no agent that we know.
+// The length of a name; no known agent uses longer ones.
 const maxToolLength = 200;
 
-/** A session of which nothing was published. */
+/** A session about which nothing was published. */
 export const nothingPublished: Memo = {
   status: null,
   activity: null,
@@ -60,7 +60,7 @@ export const nothingPublished: Memo = {
   queue: "",
 };
 
-/** How a process ended, as far as it was seen. */
+/** How a process ended, as far as it was observed. */
 export interface Exit {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -71,7 +71,7 @@ export interface Facts {
   readonly status: SessionStatus;
   readonly activity: Activity | null;
   readonly turnRuns: boolean;
-  /** Whether the transcript's last turn has no end. */
+  /** Whether the transcript's last turn is unfinished. */
   readonly turnOpen: boolean;
   readonly permissions: readonly Pick<PendingPermission, "permissionId" | "kind" | "tool">[];
   /** Null while it is not known. */
@@ -110,7 +110,7 @@ export function queueEvent(record: SessionRecord, queuedPrompts: number, at: num
   return { kind: "session.queue_changed", ...headOf(record, at), queuedPrompts };
 }
 
-/** What has to be published, and what is then remembered. Pure. */
+/** What must be published, and the memo after that. Pure. */
 export function newsOf(
   memo: Memo,
   facts: Facts,
@@ -129,7 +129,7 @@ export function newsOf(
   const head = headOf(record, at);
   const { status, activity } = facts;
   const events: NewSessionEvent[] = [];
-  // The unseen end of a turn that was published as running, unless the transcript shows that it still runs.
+  // The unobserved end of a turn that was published as running, unless the transcript shows that it still runs.
   const unseen = memo.turnRuns && !facts.turnRuns && (context.turnsEnded > 0 || !facts.turnOpen) ? 1 : 0;
   const ended = context.catchingUp ? unseen : Math.max(context.turnsEnded, unseen);
   if (created !== null) {
@@ -189,7 +189,7 @@ export function statusEvent(
   return { kind: "session.status", ...headOf(record, at), status, previous, continuedBy: record.continuedBy };
 }
 
-/** How a session ended, by its record alone, as far as that was not published. */
+/** How a session ended according to its record, if that was not published yet. */
 export function endNews(
   record: SessionRecord,
   memo: Memo | null,
@@ -209,7 +209,7 @@ export function endNews(
   };
 }
 
-/** Null also for what another version wrote and this one cannot read: then nothing was published. */
+/** Null also for a memo of another version that this one cannot read: it then counts as unpublished. */
 export function parseMemo(text: string | null): Memo | null {
   if (text === null) return null;
   try {

@@ -3,7 +3,7 @@ import type { Tables } from "../storage/schema.ts";
 import { maxLabels } from "../wire/session-notes.ts";
 import { sessionError } from "./errors.ts";
 
-/** What people noted about a session. The same for every account that can see the session, except `unread`. */
+/** The notes of people about a session. The same for every account that can see the session, except `unread`. */
 export interface SessionNotes {
   /** Takes precedence over the agent's title. */
   readonly title: string | null;
@@ -20,7 +20,7 @@ export interface NotedSession {
   readonly sessionId: string;
 }
 
-/** Normalized changes; what is absent stays. */
+/** Normalized changes; an absent field stays unchanged. */
 export interface NoteChanges {
   readonly title?: string | null | undefined;
   readonly pinned?: boolean | undefined;
@@ -215,7 +215,7 @@ async function changeFields(
   return true;
 }
 
-/** Keeps the time of something that is already so. */
+/** Keeps the time if the value is already set. */
 function since(before: number | null, wanted: boolean | undefined, at: number): number | null {
   if (wanted === undefined) return before;
   return wanted ? (before ?? at) : null;

@@ -26,7 +26,7 @@ export interface SessionPages {
   ): Promise<readonly SessionSummary[]>;
 }
 
-/** The processes of this moment, by session. */
+/** The processes that run at the moment, by session. */
 export interface AliveNow extends AliveSessions {
   readonly live: ReadonlyMap<string, LiveSession>;
   readonly external: ReadonlyMap<string, ExternalHolder>;
@@ -137,7 +137,7 @@ function transcriptFrom(row: TranscriptRow, live: LiveSession | null): SessionFa
   };
 }
 
-/** A transcript that is on record and not indexed yet; once all is indexed, there is none. */
+/** A recorded transcript that is not indexed yet; null once everything is indexed. */
 function unread({ transcriptPath, updatedAt }: SessionRecord, partial: boolean): TranscriptFacts | null {
   if (!partial || transcriptPath === null) return null;
   return { title: null, updatedAt: isoTime(updatedAt), turnCount: 0, model: null, branch: null, sizeBytes: 0 };

@@ -7,7 +7,7 @@ export interface SessionRecording {
   readonly recordingId: string;
   readonly terminalId: string;
   readonly startedAt: number;
-  /** When the terminal went on with another session; null: it is the session's to its end. */
+  /** When the terminal continued with another session; null if it shows this session until its end. */
   readonly endedAt: number | null;
 }
 

@@ -29,7 +29,7 @@ import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { unlessGone } from "./submit.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
 
-/** What a live session needs from its surroundings. */
+/** What a live session depends on. */
 export interface LiveSessionDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
@@ -61,7 +61,7 @@ export interface LiveSessionInput {
   readonly origin: "launched" | "found";
 }
 
-/** The same, with where errors go that keep no caller from continuing. */
+/** The same, with a handler for errors that do not stop any caller. */
 export interface SensorsInput extends LiveSessionInput {
   readonly onError: (error: unknown, message: string) => void;
 }
@@ -79,14 +79,14 @@ export interface SensedSession {
   readonly waitingHooks: () => readonly string[];
   /** Looks for prompts in what was read. */
   readonly confirm: () => Promise<void>;
-  /** Gives up what has waited for too long. */
+  /** Gives up prompts that have waited for too long. */
   readonly tick: () => Promise<void>;
 }
 
-/** Reads what a live agent shows: its hooks, transcript, state file, window title and screen. Posts facts, never conclusions. */
+/** Reads what a live agent shows: its hooks, transcript, state file, window title and screen. It reports facts, never conclusions. */
 export class SessionSensors {
   readonly transcript: TranscriptFollower;
-  /** Looks at what reports nothing: the agent's own files, and its screen. */
+  /** Polls what sends no reports: the agent's own files, and its screen. */
   readonly look = oneAtATime(() => this.#look());
   readonly #deps: LiveSessionDeps;
   readonly #input: SensorsInput;
@@ -94,7 +94,7 @@ export class SessionSensors {
   readonly #reports: HookReports;
   readonly #moves: SessionSwitchDetector;
   #unwatchState = (): void => undefined;
-  /** Whether the inbox was read to where it ended when this gateway began. */
+  /** Whether the inbox was read up to its end at the time this gateway started. */
   #caughtUp = false;
 
   constructor(deps: LiveSessionDeps, input: SensorsInput, actor: SensedSession) {
@@ -125,7 +125,7 @@ export class SessionSensors {
     return isProvisional(this.#actor.state().identity, this.#input.template);
   }
 
-  /** Reads the whole inbox of this launch first, so that a found session stands where it stood. */
+  /** Reads the whole inbox of this launch first, to restore the state of a session that was found. */
   async begin(): Promise<void> {
     const { origin, template } = this.#input;
     const { transcriptPath, sessionId } = this.#actor.keeper.record;
@@ -158,7 +158,7 @@ export class SessionSensors {
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
     if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
-    // What was asked before this gateway started is answered as it was shown.
+    // Questions from before this gateway started are answered as they were shown.
     const isNew = event.kind === "permission_asked" && (this.#caughtUp || this.#input.origin === "launched");
     const ruled = isNew ? await this.#actor.ruled({ ...event, permissionId: line.permissionId }) : undefined;
     await this.#actor.post({ kind: "reported", event, line, ...(ruled && { ruled }) });
@@ -176,13 +176,13 @@ export class SessionSensors {
   async #findTranscript(): Promise<void> {
     const { template, env } = this.#input;
     const { sessionId, transcriptPath } = this.#actor.keeper.record;
-    // The record of a session that the process has just begun has none yet, though the one before it is still followed.
+    // The record of a session that the process has just started has no transcript yet, although the previous one is still followed.
     if (transcriptPath !== null || this.#isProvisional) return;
     const path = await template.findTranscript(sessionId, env);
     if (path !== null && this.#actor.keeper.record.sessionId === sessionId) await this.#bindTranscript(path);
   }
 
-  /** The process may have gone over to another session in its terminal. */
+  /** The process may have switched to another session in its terminal. */
   async #followMove(): Promise<void> {
     const path = await this.#moves.follow(this.transcript.path);
     if (path === null) return;

@@ -10,7 +10,7 @@ import { newScreen, type ScreenLook, type ScreenView, screenMatters } from "./sc
 import type { SessionRecord } from "./session-store.ts";
 import { hasNewTurn, type TranscriptView, unreadTranscript } from "./transcript-view.ts";
 
-/** All that is known of a live session. */
+/** All that is known about a live session. */
 export interface SessionState {
   readonly identity: IdentityState;
   readonly life: SessionLife;
@@ -25,18 +25,18 @@ export interface SessionState {
   readonly restingSince: number;
   /** Turns in the transcript before the newest prompt that the agent took. */
   readonly turnsBefore: number;
-  /** Permissions that went without an answer that was seen, and until when their dialog may still appear. */
+  /** Permissions that closed without an observed answer, and until when their dialog may still appear. */
   readonly unanswered: { readonly permissions: readonly OpenPermission[]; readonly until: number };
 }
 
 /** Whether the process runs. `idleMs`: how long the agent was idle before Postern ended it; null when it ended otherwise. */
 export type SessionLife =
   | { readonly kind: "running" }
-  /** The agent is being ended because it was idle; nothing is typed any more but its exit. */
+  /** The agent is being ended because it was idle; nothing is typed any more except its exit keys. */
   | { readonly kind: "retiring"; readonly idleMs: number }
   | { readonly kind: "ended"; readonly idleMs: number | null };
 
-/** Who uses the agent besides its turns. */
+/** How the agent is used, besides its turns. */
 export interface SessionUse {
   /** Viewers of its terminal at this moment. */
   readonly viewers: number;
@@ -97,12 +97,12 @@ export type SessionMessage =
       /** The dialog on the screen, when a question is open. */
       readonly dialog: ScreenDialog | null;
     }
-  /** `resumed`: all turns so far are before the next prompt; `working`: but for those of the turn that runs. */
+  /** `resumed`: all turns so far are before the next prompt; `working`: all but those of the running turn. */
   | { readonly kind: "turns_counted"; readonly as: "resumed" | "working" }
   | { readonly kind: "looked"; readonly look: SessionLook }
   /** The last lines of a turn that ended are in the transcript, as far as they were written. */
   | { readonly kind: "turn_written" }
-  /** All that happened while no gateway ran was read. */
+  /** Everything that happened while no gateway ran has been read. */
   | { readonly kind: "caught_up"; readonly open: readonly FoundPrompt[] }
   | { readonly kind: "prompt"; readonly message: PromptMessage }
   | { readonly kind: "identity"; readonly message: IdentityMessage }
@@ -144,31 +144,31 @@ export interface FoundAtRest {
   readonly canResume: boolean;
 }
 
-/** What has to be done, in this order. */
+/** The effects to carry out, in this order. */
 export type SessionEffect =
   | PromptEffect
-  /** The state moved, by a report of the agent at that time or (null) by what was seen. */
+  /** The state changed, through a report of the agent at that time or (null) through an observation. */
   | { readonly kind: "moved"; readonly at: number | null }
   /** A turn has ended: its last lines come into the transcript a moment later. */
   | { readonly kind: "turn_ended" }
-  /** The screen has been empty for so long that the agent may hang; `certain` when no start takes as long. */
+  /** The screen has been empty for so long that the agent may hang; `certain` if no start takes this long. */
   | { readonly kind: "end_if_hung"; readonly certain: boolean }
-  /** The last viewer left: the record notes when. */
+  /** The last viewer left; the time is recorded. */
   | { readonly kind: "note_use"; readonly at: number }
   /** The agent is idle, and is ended now. */
   | { readonly kind: "retire" };
 
-/** What the reducer knows of the agent's kind. */
+/** What the reducer knows about this kind of agent. */
 export type SessionTemplate = Pick<
   AgentTemplate,
   "hasHooks" | "transcriptFormat" | "commandPrefixes" | "commandWords" | "readyBy" | "readTitle"
 >;
 
-// Hooks come first; the agent's state file and the transcript are asked when they have been silent this long.
+// Hooks come first. The agent's state file and the transcript are read when hooks have been silent this long.
 const hookSilenceMs = 1_500;
 // An agent may stamp its lines with whole seconds.
 const toleranceMs = 1_000;
-// What an agent does after a turn shows within this time.
+// An agent's activity after a turn becomes visible within this time.
 const afterTurnMs = 2_000;
 
 /** Since when this prompt may have been taken; epoch milliseconds. */
@@ -181,12 +181,12 @@ export function hooksAreSilent({ hooks }: SessionState, now: number): boolean {
   return now - hooks.lastAt > hookSilenceMs;
 }
 
-/** Whether the agent reported at that time or later that it took this prompt, or any prompt when there is no text. */
+/** Whether the agent reported at that time or later that it accepted this prompt, or any prompt if there is no text. */
 export function tookSince({ taken }: HooksView, text: string | null, since: number): boolean {
   return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
 }
 
-/** Whether a prompt may go out: the agent rests. */
+/** Whether a prompt may be sent: the agent is at rest. */
 export function maySend({ life, activity }: Pick<SessionState, "life" | "activity">): boolean {
   return life.kind === "running" && isResting(activity);
 }

@@ -5,7 +5,7 @@ import { permissionModeSchema } from "../wire/coding.ts";
 import { moveNotes } from "./session-notes.ts";
 import { beginRecording, endRecording } from "./session-recordings.ts";
 
-/** What the store keeps of a session. Ids that it had before stay valid as aliases permanently. */
+/** What the store keeps about a session. Earlier ids stay valid permanently, as aliases. */
 export interface SessionRecord {
   readonly sessionId: string;
   readonly aliases: readonly string[];
@@ -17,7 +17,7 @@ export interface SessionRecord {
   readonly model: string | null;
   readonly permissionMode: PermissionMode;
   readonly transcriptPath: string | null;
-  /** The newest launch: names its folder in the state folder. */
+  /** The id of the newest launch, which is also the name of its folder in the state folder. */
   readonly launchId: string | null;
   /** Its terminal at the host; null when no process is known to live. */
   readonly terminalId: string | null;
@@ -28,9 +28,9 @@ export interface SessionRecord {
   readonly signal: string | null;
   readonly lastScreen: string | null;
   readonly continuedBy: string | null;
-  /** Whether the agent keeps running however long it is idle. */
+  /** Whether the agent keeps running even when it is idle. */
   readonly keepRunning: boolean;
-  /** How long the agent was idle when Postern ended it for that; null when it ended otherwise, or runs. */
+  /** How long the agent was idle when Postern ended it for being idle; null if it is running or ended for another reason. */
   readonly endedAfterIdleMs: number | null;
 }
 
@@ -56,7 +56,7 @@ export interface ChangedSession {
 /** Session records by id or alias. */
 export interface SessionStore {
   find(idOrAlias: string): Promise<SessionRecord | null>;
-  /** Records by their ids, in no order; ids without a record are left out. */
+  /** Records by their ids, in any order; ids without a record are left out. */
   findAll(sessionIds: readonly string[]): Promise<readonly SessionRecord[]>;
   /** @param alongside runs in the same transaction, for rows that must not exist without their session */
   insert(record: SessionRecord, alongside?: (transaction: Kysely<Tables>) => Promise<void>): Promise<void>;
@@ -72,11 +72,11 @@ export interface SessionStore {
     successor: SessionRecord,
     alongside: (transaction: Kysely<Tables>) => Promise<void>,
   ): Promise<void>;
-  /** Every launch that a session names, of whatever gateway. */
+  /** Every launch that a session refers to, in any gateway. */
   launchIds(): Promise<ReadonlySet<string>>;
-  /** Whether a session names this launch. */
+  /** Whether a session refers to this launch. */
   namesLaunch(launchId: string): Promise<boolean>;
-  /** Sessions of this gateway that were written to since then, or have a terminal; the earliest first, from the one behind `after` on. */
+  /** Sessions of this gateway that were written to since then, or have a terminal; earliest first, starting after `after`. */
   changedSince(
     epochMs: number,
     page: { readonly after: ChangedSession | null; readonly limit: number },
@@ -265,7 +265,7 @@ function shownBy({ sessionId, updatedAt }: Pick<SessionRecord, "sessionId" | "up
   return { sessionId, terminalId, at: updatedAt };
 }
 
-/** The process keeps what callers without `coding:drive` told it: a mark is never lost. */
+/** The process has read prompts of callers without `coding:drive`, so the mark is never removed. */
 async function copyUndriven(on: Kysely<Tables>, from: string, to: string): Promise<void> {
   await on
     .insertInto("undriven_sessions")
@@ -280,7 +280,7 @@ async function copyUndriven(on: Kysely<Tables>, from: string, to: string): Promi
     .execute();
 }
 
-/** The worktree moves with the process that works in it; a resumed session keeps its own. */
+/** The worktree moves with the process that works in it. A resumed session keeps its own worktree. */
 async function moveWorktree(on: Kysely<Tables>, from: string, to: string): Promise<void> {
   const own = await on.selectFrom("worktrees").select("worktree_id").where("session_id", "=", to).executeTakeFirst();
   if (own !== undefined) return;

@@ -55,7 +55,7 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   return deps.starter.start(agent, options, { prompt: null, worktree });
 }
 
-/** Options that an existing session cannot take are refused, not ignored. */
+/** Options that an existing session does not support are refused, not ignored. */
 function requireSpawnable(
   { sessionId, agent, model, systemPrompt }: SpawnInput,
   { template, live }: LocatedSession,

@@ -52,7 +52,7 @@ export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch
   readonly mayUse: (dir: string) => Promise<boolean>;
 }
 
-/** Starts agents and resumes their sessions: the only two ways to a new process. */
+/** Starts agents and resumes their sessions. There is no other way to create a process. */
 export interface Starter {
   /**
    * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and those of
@@ -70,7 +70,7 @@ export interface Starter {
   resume(session: LocatedSession, options: RunOptions, prompt: NewPrompt | null): Promise<LiveSession>;
 }
 
-/** The terminal size until a viewer sets its own: wide enough that agents do not wrap their lines. */
+/** The terminal size until a viewer sets its own: wide enough for agents not to wrap their lines. */
 export const defaultSize = { cols: 120, rows: 40 } as const;
 export interface StarterDeps {
   readonly store: SessionStore;
@@ -100,7 +100,7 @@ export function createStarter(deps: StarterDeps): Starter {
   }
 
   function fitsArgv(template: AgentTemplate, text: string): boolean {
-    const isCommand = commandIn(text, template) !== null; // an agent does not run all of its commands from there
+    const isCommand = commandIn(text, template) !== null; // an agent does not run all of its commands from the command line
     return (
       template.accepts.prompt && !deps.privatePrompts && !isCommand && Buffer.byteLength(text) <= maxArgumentPromptBytes
     );

@@ -3,7 +3,7 @@ import type { TranscriptSummary } from "../transcripts/index.ts";
 import type { Activity, SessionStatus } from "../wire/coding.ts";
 import type { ActivityState } from "./activity.ts";
 
-/** The facts that a session's status follows from. */
+/** The facts that determine a session's status. */
 export interface StatusFacts {
   /** Whether its process lives, inside or outside Postern. */
   readonly alive: boolean;
@@ -35,7 +35,7 @@ export function limitEnd({ activity }: Pick<ActivityState, "activity">, transcri
   return transcript.lastTurn.resetsAt ?? null;
 }
 
-/** What a process outside Postern is doing: by its own report, or else by whether its last turn has ended. */
+/** What a process outside Postern is doing, according to its own report or, without one, to whether its last turn has ended. */
 export function externalActivity(holder: ExternalHolder, transcript: Partial<LastTurn> | null): Activity | null {
   if (holder.activity !== null) return holder.activity;
   if (transcript === null) return "idle";

@@ -19,7 +19,7 @@ export interface TypingTerminal {
   readonly template: AgentTemplate;
 }
 
-/** A text in a composer, behind the draft that was there before it. */
+/** A text in a composer, after the draft that was there before. */
 export interface ComposedText {
   readonly text: string;
   readonly draft?: string | undefined;
@@ -35,17 +35,17 @@ export interface TypedText extends ComposedText {
 }
 
 const pollMs = 50;
-// A busy machine lets an agent read what was typed after seconds; a prompt that it shows only later is submitted all the same.
+// On a busy machine, an agent reads typed text only after seconds. A prompt that it shows later is still submitted.
 const shownMs = 10_000;
-// An agent that has not shown what Enter did by then shows nothing.
+// An agent that has not reacted to Enter by then never shows a reaction.
 const goneMs = 10_000;
-// Each one more that became a new line was seen to have done so.
+// Each further Enter is pressed only after the previous one was seen to become a new line.
 const maxEnters = 5;
-// An agent repaints an emptied composer within 0.1 s; one with more lines than the screen shows takes several rounds.
+// An agent repaints an emptied composer within 0.1 s; a composer with more lines than the screen shows takes several rounds.
 const emptiedMs = 1_500;
 const maxClearings = 3;
 
-/** What the composer of this terminal holds, without hints; null where it cannot be read, and where there is none. */
+/** The text in the composer of this terminal, without hints; null if it cannot be read or there is no composer. */
 export async function composerText(
   { host }: { readonly host: Pick<TypingHost, "look"> },
   { terminalId, template }: TypingTerminal,
@@ -55,8 +55,8 @@ export async function composerText(
 }
 
 /**
- * Waits until the composer shows what was typed: Enter that an agent reads together with a paste is a part of it. A composer that is not
- * there is waited for as well.
+ * Waits until the composer shows the typed text, because an agent treats Enter that it reads together with a paste as part of it. Also
+ * waits for a missing composer.
  */
 export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { before }: TypedText): Promise<void> {
   const deadline = deps.clock.now() + shownMs;
@@ -68,8 +68,8 @@ export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { b
 }
 
 /**
- * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between, in the composer's place perhaps,
- * takes Enter for itself: then it is not pressed.
+ * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between would receive Enter, so Enter is not
+ * pressed then.
  *
  * @returns `held` if every Enter became a new line, or none was pressed; `typed` even if the agent showed no change, because it can accept
  *   the Enter later
@@ -97,7 +97,7 @@ function isCovered({ template }: TypingTerminal, { lines }: TerminalLook): boole
   return !template.composerPainted(lines) && (template.readDialog?.(lines) ?? null) !== null;
 }
 
-/** Presses Enter for a text that an agent left in its composer, and on nothing else. */
+/** Presses Enter only for a text that an agent left in its composer. */
 export async function pressEnter(
   deps: TypingDeps,
   terminal: TypingTerminal,
@@ -125,7 +125,7 @@ async function afterEnter(
   return "unmoved";
 }
 
-/** What `task` gives, and `gone` when its terminal ended meanwhile, which the terminal host reports apart. */
+/** The result of `task`, or `gone` if its terminal ended, which the terminal host reports separately. */
 export async function unlessGone<T>(task: Promise<T>, gone: T): Promise<T> {
   try {
     return await task;
@@ -146,8 +146,7 @@ export async function composerHolds(
 }
 
 /**
- * Empties a composer in which this text was left, so that the next one is not typed behind it.
- * @returns whether it was there and has gone
+ * Clears a composer in which this text was left, so that the next text is not typed after it. @returns whether it was there and was removed
  */
 export async function clearComposer(
   deps: TypingDeps,
@@ -175,7 +174,7 @@ export async function emptyComposer(deps: TypingDeps, terminal: TypingTerminal):
   return false;
 }
 
-/** Whether a composer shows this text or a part of it, with what the agent may have put behind it. */
+/** Whether a composer shows this text or a part of it, possibly followed by text of the agent. */
 function isOf(shown: string, { text, draft = "" }: ComposedText, { template }: TypingTerminal): boolean {
   const [all, before, whole] = [compact(shown), compact(draft), compact(text)];
   if (all === before) return false;
@@ -184,7 +183,7 @@ function isOf(shown: string, { text, draft = "" }: ComposedText, { template }: T
   return part !== "" && (whole.includes(part) || part.startsWith(whole) || word !== null);
 }
 
-// `[Pasted text #12 +3400 lines]`, in all of them.
+// `[Pasted text #12 +3400 lines]`, the same in all agents.
 const pastedWordLength = 80;
 
 /** The agent folds lines, composes accents and drops invisible characters, and Enter may have added a line. */

@@ -26,7 +26,7 @@ export interface Followed {
 // The terminal host client itself gives a new host some seconds to start.
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
-// For a terminal that ended with its host, only its end is recorded. No process has this id.
+// Used for a terminal that ended with its host, of which only the end is recorded. No process has this id.
 const gonePid = -1;
 
 /** Compares what the terminal host runs with the store: at the start, and after the host was lost. */
@@ -36,7 +36,7 @@ export class TakeUp {
   readonly #deps: TakeUpDeps;
   readonly #followed: Followed;
   readonly #stopping = new AbortController();
-  /** Terminals launched since the host and the store were last read: they may be missing in either answer. */
+  /** Terminals launched since the host and the store were last read; either may not list them yet. */
   #fresh = new Set<string>();
   #running = false;
   #wanted = false;
@@ -89,7 +89,7 @@ export class TakeUp {
     this.#fresh.add(terminalId);
   }
 
-  /** The launch of this terminal has ended, whatever came of it. */
+  /** The launch of this terminal has finished, successfully or not. */
   launched(terminalId: string): void {
     if (!this.#running) this.#fresh.delete(terminalId);
   }

@@ -6,7 +6,7 @@ import { containsPrompt, samePrompt } from "./prompts.ts";
 
 // More turns than an agent is likely to have added while no gateway ran.
 const recentTurns = 50;
-// Where a prompt is looked for, from the turn on that it may be in.
+// Where to look for a prompt, starting at the first turn that may contain it.
 const searchedTurns = 20;
 export interface TranscriptFollowerDeps {
   readonly transcripts: Transcripts;

@@ -1,7 +1,7 @@
 import type { TranscriptSummary } from "../transcripts/index.ts";
 import { type ActivityState, isResting, type Observation } from "./activity.ts";
 
-/** What a live session knows of its transcript. The turns before the next prompt are counted, so that an old end is never taken for a new one. */
+/** What a live session knows about its transcript. The turns before the next prompt are counted, so that the end of an old turn is never mistaken for the end of a new one. */
 export interface TranscriptView {
   /** As it was last read; null before that. */
   readonly summary: TranscriptSummary | null;
@@ -24,7 +24,7 @@ export const unreadTranscript: TranscriptView = {
   promptAt: 0,
 };
 
-// A time without milliseconds may be so much later.
+// A time without milliseconds may be later by this much.
 const wholeSecondMs = 999;
 
 /** The transcript was read. */
@@ -40,12 +40,12 @@ export function markIdle(view: TranscriptView): TranscriptView {
   return { ...view, turnsWhenIdle: summary.turnCount, settled: true, sawOpen: false };
 }
 
-/** A process that continues this file: all turns in it are before the next prompt, finished or not. */
+/** A process continues this file: all its turns, finished or not, are before the next prompt. */
 export function markResumed(view: TranscriptView): TranscriptView {
   return { ...view, turnsWhenIdle: turnCountOf(view) };
 }
 
-/** A process that was found in mid-turn: its own two turns at the most are not before it. */
+/** A process was found in mid-turn: at most its own two turns are not before the next prompt. */
 export function markWorking(view: TranscriptView): TranscriptView {
   return { ...view, turnsWhenIdle: Math.max(0, turnCountOf(view) - 2) };
 }
@@ -55,14 +55,14 @@ export function hasNewTurn(view: TranscriptView): boolean {
   return turnCountOf(view) > view.turnsWhenIdle;
 }
 
-/** Whether a turn began, of a prompt or of a command, after the file said that the agent is idle. */
+/** Whether a turn of a prompt or a command began after the file showed that the agent is idle. */
 function hasBegun({ settled, summary }: TranscriptView): boolean {
   return settled && summary?.lastTurn.kind === "open";
 }
 
 /**
- * Whether a turn that began after the agent was idle has come to a mark of its end. `silent` means that no hook has come for a while: then
- * what was written after the newest prompt is of its turn, though the file was read before the prompt's hook was.
+ * Whether a turn that began after the agent was idle has a mark of its end. `silent` means that no hook has reported for a while: lines
+ * after the newest prompt then belong to its turn, although the file was read before the prompt's hook.
  */
 export function newTurnIsOver(view: TranscriptView, silent: boolean): boolean {
   const begun = hasNewTurn(view) || view.sawOpen || (silent && isNewerThanPrompt(view));
@@ -73,7 +73,7 @@ function isNewerThanPrompt({ summary, promptAt }: TranscriptView): boolean {
   return promptAt > 0 && Date.parse(summary?.updatedAt ?? "") > promptAt;
 }
 
-/** Whether all that is written is older than the newest prompt: hooks may be faster than the file, and its end is the one before. */
+/** Whether everything in the file is older than the newest prompt. Hooks may be faster than the file, so the end in the file is the previous turn's. */
 function isOlderThanPrompt({ summary, promptAt }: TranscriptView): boolean {
   const written = Date.parse(summary?.updatedAt ?? "");
   return written + (written % 1_000 === 0 ? wholeSecondMs : 0) < promptAt;
@@ -83,7 +83,7 @@ function turnCountOf({ summary }: TranscriptView): number {
   return summary?.turnCount ?? 0;
 }
 
-/** What else is known when the transcript has changed. */
+/** What else is known at the time when the transcript changes. */
 export interface TranscriptContext {
   readonly activity: ActivityState;
   readonly hasHooks: boolean;

@@ -55,7 +55,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     );
   }
   const listeners = new Set<ExitListener>();
-  /** Hosts of another version that exited, without a terminal, to be replaced by one of ours. */
+  /** Hosts of another version that exited because they had no terminal, to be replaced by ours. */
   const left = new WeakSet<HostConnection>();
   /** Pids of the hosts that this client started; one that found another host exited immediately. */
   const started = new Set<number | undefined>();
@@ -203,10 +203,10 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     listeners.clear();
   }
 
-  /** Another gateway may be using the host: notified that it exits, that gateway starts its own. */
+  /** Another gateway may be using the host. When it is notified of the exit, it starts its own host. */
   async function closeUnused(): Promise<void> {
     const host = connection;
-    connection = undefined; // so that its end is not taken for a loss
+    connection = undefined; // so that its end does not count as a loss
     await close();
     if (host === undefined) return;
     try {

@@ -32,7 +32,7 @@ import type { SpawnSpec, TerminalExit, TerminalSize } from "./terminal-info.ts";
 /** One gateway's connection. */
 export interface Connection {
   sendExit(terminalId: string, exit: TerminalExit): void;
-  /** The host exits, without a terminal: further requests go to the next one. */
+  /** The host exits because it has no terminal; further requests go to the next host. */
   sendLeaving(): void;
 }
 
@@ -42,7 +42,7 @@ export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime
 /** A peer that reads no replies is disconnected at this. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** So that the echo comes first and wakes the gateway alone. */
+/** So that the echo is sent first and in its own packet. */
 const ACKNOWLEDGE_AFTER_MS = 1;
 
 /** Serves `socket` until it closes. Malformed input closes this connection only. */

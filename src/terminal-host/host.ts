@@ -154,7 +154,7 @@ export function createHost(deps: {
     resize: (terminalId: string, size: TerminalSize): void => get(terminalId).resize(clampSize(size)),
     snapshot: async (terminalId: string, options: { readonly plain: boolean }): Promise<TerminalSnapshot> =>
       (await get(terminalId).snapshot(options)).answer,
-    /** Passes the screen, or the place that output continues at, to `begin`; then streams output to `socket`. */
+    /** Passes the screen, or the place where output continues, to `begin`; then streams output to `socket`. */
     async attach(
       terminalId: string,
       socket: Socket,
@@ -185,7 +185,7 @@ export function createHost(deps: {
       retireWhenEmpty();
       return life === "retired";
     },
-    /** Called once, when a retiring host has no terminal. */
+    /** Called once, when a retiring host has no terminals left. */
     onRetired(listener: () => void): void {
       onRetired = listener;
     },

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
 import { MAX_INPUT_BYTES } from "./protocol.ts";
 
-/** Between tries while the program's input buffer is full: the first is short because a TUI reads within a millisecond. */
+/** Delays between tries while the program's input buffer is full. The first is short because a TUI reads within a millisecond. */
 const RETRY_MIN_MS = 1;
 const RETRY_MAX_MS = 16;
 /** If a program has read nothing for this long, old input is dropped. */
@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Input for a program, in order, at most 4 MiB. `write` accepts what it can from `at` on and returns how much; it throws `EAGAIN` when it
- * can accept nothing now, and returns undefined when it never will again.
+ * Input for a program, in order, at most 4 MiB. `write` accepts what it can from `at` on and returns how much. It throws `EAGAIN` if it can
+ * accept nothing now, and returns undefined if it will never accept more.
  */
 export function createInputQueue(write: (data: Uint8Array, at: number) => number | undefined, clock: Clock) {
   let waiting: Waiting[] = [];

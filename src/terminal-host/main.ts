@@ -42,7 +42,7 @@ async function main(options: HostOptions): Promise<void> {
     onOrphaned: endAndExit,
   });
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
-  // Every agent would end with this process; only one read or one connection failed.
+  // If this process exited, every agent would end, although only one read or connection failed.
   process.on("uncaughtException", (error) =>
     log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, "a step failed"),
   );

@@ -92,7 +92,7 @@ export function createMarkLog(
   }
 
   return {
-    /** Output comes at `offset`, in the segment that begins at `segment`. @throws when the disk refuses it */
+    /** Output comes at `offset`, in the segment that begins at `segment`. @throws if writing fails */
     note(segment: number, offset: number): void {
       const now = clock.now();
       if (file?.segment === segment) {

@@ -8,7 +8,7 @@ const GATHER_MS = 3;
  */
 const BURST_MS = 250;
 const BURST_BYTES = 4 * 1024 * 1024;
-/** A model with a small bound starts earlier, so that the program is not paused for it. */
+/** A model with a small limit starts earlier, so that the program does not have to pause. */
 const BURST_SHARE = 0.25;
 
 /**

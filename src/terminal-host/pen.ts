@@ -13,7 +13,7 @@ export type Pen = ReturnType<typeof createPen>;
 const PLAIN: CellStyle = { fg: 0, bg: 0, extended: undefined };
 
 const MAX_LINK = 2_083;
-/** A link without an id gets one, so that its parts stay one link. */
+/** Gives a link without an id one, so that its parts stay one link. */
 export const NAMELESS_LINK = "postern-";
 /** Selects the current character set again, which only keeps the next character from joining with the last. */
 const BREAK = "\x0f";

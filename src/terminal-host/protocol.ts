@@ -125,8 +125,8 @@ function writeHead(frame: Buffer, kind: number, length: number): void {
 }
 
 /**
- * Splits a byte stream into frames. Output is passed on in the parts that arrive; all other frames are complete. `push` returns
- * false for a frame of an unknown kind or above `maxBytes`: the connection is to be closed. Memory is bounded by one frame and one chunk.
+ * Splits a byte stream into frames. Output is passed on in parts as it arrives; all other frames are complete. If `push` returns false, for
+ * a frame of an unknown kind or above `maxBytes`, close the connection. Memory is bounded by one frame and one chunk.
  */
 export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {
   const head = Buffer.alloc(HEAD_BYTES);

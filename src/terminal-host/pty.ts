@@ -17,7 +17,7 @@ export interface PtyExit {
 /** What to run; `env` is the whole environment. */
 type PtySpec = Pick<SpawnSpec, "argv" | "cwd" | "env" | "cols" | "rows">;
 
-/** A program in a pseudo-terminal, whose output is read to the end however long it was paused. */
+/** A program in a pseudo-terminal. Its output is read to the end, even after a long pause. */
 export type Pty = ReturnType<typeof startPty>;
 
 /** The kernel returns at most 4 KB per read, so each event takes several. */
@@ -101,8 +101,8 @@ export function startPty(
   }
 
   /**
-   * Reads what the program has written by now. @returns false when that cannot be known, because reading is paused, or when input is
-   * waiting: what is written now would be sent later
+   * Reads what the program has written so far. @returns false if that is unknown because reading is paused, or if earlier input is waiting,
+   * so that new input would not be written at once
    */
   function readPending(): boolean {
     if (paused || readToEnd || input.isWaiting) return false;

@@ -15,7 +15,7 @@ const DYNAMIC_COLORS = new Map([
 ]);
 
 /**
- * Answers queries that `@xterm/headless` leaves open and programs send at their start: colors (OSC 4, 10, 11, 12), name and version
+ * Answers queries that programs send at startup and `@xterm/headless` does not answer: colors (OSC 4, 10, 11, 12), name and version
  * (XTVERSION), light or dark (DSR 996). The query for the kitty keyboard protocol gets no answer, which means that it is not supported.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */

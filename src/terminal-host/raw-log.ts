@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import { createMarkLog } from "./marks.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
-/** The output of one terminal on disk, and when it came: bounded, with absolute byte offsets, the oldest part dropped first. */
+/** The output of one terminal on disk, with its times: bounded, with absolute byte offsets. The oldest part is dropped first. */
 export type RawLog = ReturnType<typeof createRawLog>;
 
 /** Dropping the oldest segment loses at most this part of the bound. */
@@ -96,7 +96,7 @@ export function createRawLog(
     get startOffset(): number {
       return startOffset;
     },
-    /** False when the disk refused it: then the log is empty and continues after `data`. */
+    /** False if writing failed; then the log is empty and continues after `data`. */
     append(data: Uint8Array): boolean {
       const end = endOffset + data.byteLength;
       try {
@@ -111,7 +111,7 @@ export function createRawLog(
     },
     /** Output from here on comes to a terminal of this size. */
     resize: (changed: TerminalSize): void => marks.resize(endOffset, changed),
-    /** Reads at `offset` into `target`: less at the end of a segment, 0 at the end of the log, undefined when it was dropped. */
+    /** Reads at `offset` into `target`. @returns the number of bytes: less at the end of a segment, 0 at the end of the log; undefined if that part was dropped */
     readAt(offset: number, target: Uint8Array): number | undefined {
       if (offset < startOffset) return undefined;
       if (offset >= endOffset) return 0;

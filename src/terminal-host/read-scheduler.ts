@@ -5,7 +5,7 @@ export type ReadScheduler = ReturnType<typeof createReadScheduler>;
 
 /** Alone, a terminal reads this much at a time: larger amounts were no faster (measured). */
 const ALONE_BYTES = 64 * 1024;
-/** Next to others: four kernel reads, about 0.2 ms; more delayed the others' echo. */
+/** With others: four kernel reads, about 0.2 ms. Larger amounts delayed the others' echo. */
 const SHARED_BYTES = 16 * 1024;
 /** A reader counts as one of several for this long after another terminal's turn. */
 const SHARED_FOR_MS = 50;

@@ -117,12 +117,12 @@ function showScreen(
   });
 }
 
-/** One segment of a raw log, as another process finds it. */
+/** One segment of a raw log, as read by another process. */
 interface FoundSegment {
   /** Its start offset; after a gap in the log it holds less: see its first mark. */
   readonly begin: number;
   readonly first: Mark;
-  /** Where it ended when it was found. */
+  /** Where it ended when it was listed. */
   readonly end: number;
 }
 
@@ -190,7 +190,7 @@ async function* readPieces(dir: string, segment: FoundSegment): AsyncGenerator<R
 function createBlocks(file: FileHandle, segment: FoundSegment) {
   let block: Uint8Array = new Uint8Array(0);
   let blockAt = 0;
-  /** The part of this range that is in memory; undefined when none is. */
+  /** The part of this range that is in memory; undefined if there is none. */
   function held(at: number, end: number): Uint8Array | undefined {
     if (at >= end) return new Uint8Array(0);
     if (at < blockAt || at >= blockAt + block.byteLength) return undefined;

@@ -6,7 +6,7 @@ import { answerQueries } from "./queries.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 import { insidesOf, type XtermInternals } from "./xterm-internals.ts";
 
-// It reads its table from the start of the table's underlying memory: sometimes garbage, if that is pooled.
+// It reads its table from the start of the underlying memory, which is sometimes garbage if that memory is pooled.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const { Terminal } = headlessModule;
 const { UnicodeGraphemesAddon } = graphemesModule;

@@ -17,8 +17,8 @@ const BATCH_BYTES = 32 * 1024;
 const STEP_BACK = 5;
 
 /**
- * For this long after a query, the thread rests between the batches of other terminals: the next query then finds it asleep, and the
- * system runs it at once. Others are parsed at about 10 MB/s meanwhile.
+ * For this long after a query, the thread sleeps between the batches of other terminals, because the system runs a sleeping thread at once
+ * when the next query comes. Others are then parsed at about 10 MB/s.
  */
 const ASKED_FOR_MS = 1_000;
 const REST_MS = 2;
@@ -40,7 +40,7 @@ interface Screen {
   sizes: number;
   readonly paints: { readonly offset: number; readonly requestId: number; readonly plain: boolean }[];
   announced: boolean;
-  /** Until it shows this offset, which may hold a query, it comes first. */
+  /** Its output takes precedence until it shows this offset, which may hold a query. */
   asksUntil: number;
 }
 
@@ -49,7 +49,7 @@ const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
 let askedUntil = 0;
 
-flushCompileCache(); // a terminated thread would not
+flushCompileCache(); // a terminated thread would not do it
 post({ type: "ready" });
 // On Linux this applies to the calling thread, elsewhere to the whole process.
 if (process.platform === "linux") setPriority(Math.min(getPriority() + STEP_BACK, constants.priority.PRIORITY_LOW));

@@ -13,7 +13,7 @@ export interface HostOptions {
   readonly idleExitMs: number;
   /** Bound of each terminal's raw log; at least 1 MiB. */
   readonly rawLogMaxBytes: number;
-  /** Bounds of all recordings of ended terminals. */
+  /** Limits for all recordings of ended terminals. */
   readonly recordingsMaxBytes: number;
   readonly recordingsMaxCount: number;
 }

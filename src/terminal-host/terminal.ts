@@ -167,7 +167,7 @@ export function startTerminal(
     },
     /** The screen of the model now, without waiting for it to catch up with a flood. */
     snapshotNow: () => lastScreen ?? paint(0),
-    /** The place of a reader that has everything before `offset`; undefined when the log no longer has what follows. */
+    /** The place of a reader that has everything before `offset`; undefined if the log no longer has the output after it. */
     continueAt(offset: number | undefined): (ViewerPlace & { readonly answer: Continued }) | undefined {
       if (offset === undefined || !Number.isSafeInteger(offset)) return undefined;
       if (offset < log.startOffset || offset > log.endOffset) return undefined;

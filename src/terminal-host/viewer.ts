@@ -6,7 +6,7 @@ import type { RawLog } from "./raw-log.ts";
 import type { SizeHistory } from "./size-history.ts";
 import type { TerminalExit } from "./terminal-info.ts";
 
-/** One attached reader of a terminal's output. What it has not taken yet is in the raw log, not in memory. */
+/** One attached reader of a terminal's output. Output that it has not received yet is in the raw log, not in memory. */
 export type Viewer = ReturnType<typeof createViewer>;
 
 /** With more than this unsent, a viewer continues from the log once the socket has drained. */
@@ -111,7 +111,7 @@ const READER_HOLD_MS = 1_000;
 const MODEL_RESUME = 0.97;
 
 /**
- * Pauses a program for those who read its output. `readers` can pause it for a second at a time; the screen model, whose place in the
+ * Pauses a program until its readers catch up. `readers` can pause it for a second at a time; the screen model, whose place in the
  * raw log must not be dropped, for as long as it is more than `modelMaxBytes` behind.
  */
 export function createOutputFlow(

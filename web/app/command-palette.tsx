@@ -227,7 +227,7 @@ function sessionActions(pathname: string, scopes: readonly Scope[]): readonly Se
     { label: "Show conversation", icon: MessagesSquare, act: "v" },
     { label: "Show changes", icon: FileDiff, act: "c" },
     { label: "Play recording", icon: Film, act: "r" },
-    { label: "Watch next to others", icon: Grid2x2, act: (navigate) => void navigate(`/watch?s=${sessionId}`) },
+    { label: "Watch side by side", icon: Grid2x2, act: (navigate) => void navigate(`/watch?s=${sessionId}`) },
   ];
   const writes: readonly SessionAction[] = [
     { label: "Write a prompt", icon: MessageSquare, act: "p" },

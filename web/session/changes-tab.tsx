@@ -35,7 +35,7 @@ export function ChangesTab({
   if (worktree?.removed === true) {
     return (
       <EmptyState title="Worktree removed">
-        Its branch {worktree.branch} was kept. Resuming the session creates it again.
+        The branch {worktree.branch} was kept. Resuming the session recreates the worktree.
       </EmptyState>
     );
   }

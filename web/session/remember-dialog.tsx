@@ -112,8 +112,8 @@ export function RememberDialog(props: {
       })}
       {data?.undriven === true && choice.for === "folder" && (
         <CheckField
-          label="Also after prompts of callers that cannot answer requests"
-          hint="This session got such a prompt. Without this, the rule does not answer in it."
+          label="Also apply after prompts from callers that cannot answer requests"
+          hint="This session received such a prompt, so without this option the rule does not apply in it."
           checked={undriven}
           onChange={({ target }) => setUndriven(target.checked)}
         />

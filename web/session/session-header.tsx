@@ -242,7 +242,7 @@ function useKeepRunning(summary: SessionSummary, sessionId: string) {
 }
 
 function keepTitle({ keepRunning, idleEndsAt }: SessionSummary): string {
-  if (keepRunning) return "The agent keeps running, however long it is idle.";
+  if (keepRunning) return "The agent keeps running even when it is idle.";
   if (idleEndsAt === null) return "An agent that is idle for too long is ended. You can resume its session.";
   return `If it stays idle, the agent is ended on ${exactTime(idleEndsAt)}. You can resume its session.`;
 }

@@ -65,12 +65,12 @@ export function ShareDialog({ sessionId, onClose }: { readonly sessionId: string
           </CopyField>
         </div>
       )}
-      <h3 className="label-caps mt-5 mb-1.5">Links in force</h3>
+      <h3 className="label-caps mt-5 mb-1.5">Active links</h3>
       <QueryState query={list} label="Loading links" rows={1} />
       <ErrorNotice error={revoke.error} className="mb-2" />
       {list.data?.shares.length === 0 && <p className="text-sm text-ink-faint">No links.</p>}
       {list.data !== undefined && list.data.shares.length > 0 && (
-        <Rows label="Links in force">
+        <Rows label="Active links">
           {list.data.shares.map((share) => (
             <ShareRow
               key={share.shareId}

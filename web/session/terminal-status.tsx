@@ -139,7 +139,7 @@ function Countdown({ to }: { readonly to: number }) {
 function refusal(state: ConnectionState): string {
   if (state.kind === "live")
     return state.mode === "observe"
-      ? "You are only watching, so nothing was sent."
+      ? "You are in view-only mode, so nothing was sent."
       : "Not sent: the connection is too slow.";
   return "Not sent: you are disconnected.";
 }

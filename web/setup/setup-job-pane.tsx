@@ -51,7 +51,7 @@ export function SetupJobPane(props: {
         </Button>
         {state !== "waiting" && (
           <span className="text-xs text-ink-faint pointer-coarse:hidden">
-            Keys in the terminal go to the program. Press F6 to leave it.
+            The terminal sends all keys to the program. Press F6 to leave it.
           </span>
         )}
       </div>

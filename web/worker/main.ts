@@ -120,7 +120,7 @@ async function resultWords(token: string): Promise<{ readonly title: string; rea
     if (response.ok) {
       return field(answer, "decision") === "allow"
         ? { title: "Allowed", body: "The agent continues." }
-        : { title: "Denied", body: "The agent does not do it." };
+        : { title: "Denied", body: "The agent will not do it." };
     }
     return refusals[field(answer, "code")] ?? { title: "Not answered", body: field(answer, "detail") };
   } catch {

@@ -39,7 +39,7 @@ export function notificationOf(message: PushMessage): ShownNotification | null {
       return plain({ title: "During quiet hours", body: summaryWords(message.counts), tag: "summary" });
     case "withdraw":
       return {
-        ...plain({ title: "Answered", body: "No answer is needed any more.", tag: tagOf(message.sessionId) }, true),
+        ...plain({ title: "Answered", body: "No longer needs an answer.", tag: tagOf(message.sessionId) }, true),
       };
     case "notice":
       return ofSession(message);

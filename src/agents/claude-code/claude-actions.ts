@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ToolAction } from "../../wire/permission-rules.ts";
 import type { ToolCall } from "../template.ts";
 
-/** Claude Code runs it with bash or zsh, by `SHELL`. Not in the background, and not outside of its sandbox. */
+/** Claude Code runs it with bash or zsh, depending on `SHELL`, but only in the foreground and in its sandbox. */
 const bashSchema = z.strictObject({
   command: z.string(),
   description: z.string().optional(),

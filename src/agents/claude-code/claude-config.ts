@@ -114,7 +114,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** After the wait the write proceeds without the lock: it is atomic, and the window is one read long. */
+/** After the wait, the write proceeds without the lock: it is atomic, and only a write during this one read could be lost. */
 async function lock(path: string): Promise<() => Promise<void>> {
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
@@ -159,7 +159,7 @@ export function configDir(env: Environment): string {
   return env["CLAUDE_CONFIG_DIR"] || join(env["HOME"] || homedir(), ".claude");
 }
 
-/** Like Claude Code: an older `.config.json` in its folder comes before `.claude.json`. */
+/** As in Claude Code, an older `.config.json` in its folder takes precedence over `.claude.json`. */
 export async function configPath(env: Environment): Promise<string> {
   const older = join(configDir(env), ".config.json");
   try {

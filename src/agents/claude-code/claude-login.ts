@@ -33,7 +33,7 @@ async function authStatus(binary: string, env: Environment): Promise<z.infer<typ
   }
 }
 
-/** A login comes before a key. */
+/** A login takes precedence over a key. */
 export async function loginState(binary: string, env: Environment): Promise<LoginState> {
   const isRejected = await isKeyRejected(env);
   const hasKey = claudeKeyVariables.some((name) => Boolean(env[name]) && !(name === "ANTHROPIC_API_KEY" && isRejected));

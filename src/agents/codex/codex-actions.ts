@@ -3,8 +3,8 @@ import type { ToolAction } from "../../wire/permission-rules.ts";
 import type { ToolCall } from "../template.ts";
 
 /**
- * Codex reports the command and why it asks. Its call's other fields are not reported: `workdir` is the report's `cwd`, and a `shell` that
- * is no bash, zsh or sh of the machine is not used (0.169.0).
+ * Codex reports the command and why it asks. It does not report the call's other fields: `workdir` is the report's `cwd`, and a `shell`
+ * other than the machine's bash, zsh or sh is not used (0.169.0).
  */
 const callSchema = z.strictObject({ command: z.string(), description: z.string().nullish() });
 

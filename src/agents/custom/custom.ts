@@ -129,7 +129,7 @@ export function createCustomTemplate(agent: CustomAgent): AgentTemplate {
     interruptKeys: agent.interruptKeys,
     loginArgs: agent.loginArgs,
     plan: async (request) => ({ argv: [request.binary, ...argumentsOf(agent, request)], env: {} }),
-    // An agent can report in the common form, but does not have to.
+    // Agents can use the common form of hook reports, but do not have to.
     parseHook: (payload) => parsePayload(payload, sharedEvent),
     composerPainted: (lines) => lines.some((line) => ready.test(line)),
     transcriptRoots: (env) => (agent.transcript === null ? [] : [patternRoot(inHome(agent.transcript.path, env))]),

@@ -189,8 +189,8 @@ async function openCodeSessions(database: string): Promise<ReadonlyMap<string, E
 }
 
 /**
- * Whether neither this process nor a child has opened the database, which a slow start does within seconds of CPU time. False except on
- * Linux.
+ * Whether neither this process nor a child has opened the database, which a slow start does within seconds of CPU time. Always false except
+ * on Linux.
  */
 export function isBeforeDatabase(pid: number, database: string): boolean {
   try {
