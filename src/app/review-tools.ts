@@ -58,7 +58,8 @@ export function createReviewTools(reviews: Reviews): readonly Tool<Caller>[] {
     tool({
       name: "review_delete_comment",
       title: "Delete a review comment",
-      description: "Deletes a review comment, and returns it. Text already sent to the agent stays in its conversation.",
+      description:
+        "Deletes a review comment, and returns it. Text already sent to the agent stays in its conversation.",
       input: deleteCommentInputSchema,
       output: deletedCommentSchema,
       scope: "coding:write",

@@ -27,7 +27,11 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
     )
     .argument("<sessionId>", sessionIdHelp)
     .option("--observe", "view only: no typing, resizing or resuming")
-    .option("--detach-key <key>", `key that detaches and keeps the agent running (default: ${defaultDetachKey})`, detachKey)
+    .option(
+      "--detach-key <key>",
+      `key that detaches and keeps the agent running (default: ${defaultDetachKey})`,
+      detachKey,
+    )
     .addHelpText(
       "after",
       "\nExits with the agent's exit code when the agent exits, and with 0 when you\ndetach. While you are attached, the agent asks for permissions in its own\nterminal. When the gateway restarts, this reconnects automatically.",

@@ -157,7 +157,10 @@ export function addServiceCommands(program: Command, context: CliContext, onExit
   ])
     .description("install the gateway as a service and start it; run again after an upgrade")
     .option("--dry-run", "print the service file without installing it")
-    .option("--keys", "save the agents' API keys from this shell's environment in the service's environment file (mode 0600)")
+    .option(
+      "--keys",
+      "save the agents' API keys from this shell's environment in the service's environment file (mode 0600)",
+    )
     .action((options: InstallOptions) => install(options, context));
   describe(group.command("uninstall"), ["postern service uninstall"])
     .description("stop and uninstall the service; agents keep running")

@@ -52,7 +52,10 @@ export function addSetupCommand(group: Command, context: CliContext): void {
     .option("--default <agent>", "the agent for requests that do not specify one")
     .option("--agent <name>", "configure only this agent, without prompting")
     .option("--binary <path>", "with --agent: the path of its program, if it is not on PATH")
-    .option("--install", "install missing or outdated agents from npm: with --agent this agent, with --yes all that are on npm")
+    .option(
+      "--install",
+      "install missing or outdated agents from npm: with --agent this agent, with --yes all that are on npm",
+    )
     .option("--login", "log in, in this terminal, unless the agent is logged in or has an API key")
     .option("--no-login", "do not log in, and do not ask")
     .option("--folder <path>", `also register this folder, with the scopes ${folderScopes.join(" and ")}`)

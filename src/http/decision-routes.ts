@@ -202,7 +202,10 @@ const errors: readonly (readonly [error: string, words: string])[] = [
     "invalid_scope",
     "A scope is unknown, or the client did not register for it. /.well-known/oauth-authorization-server lists all scopes.",
   ],
-  ["invalid_target", "The resource does not belong to this gateway. Use the gateway's base URL or the URL of /mcp (RFC 8707)."],
+  [
+    "invalid_target",
+    "The resource does not belong to this gateway. Use the gateway's base URL or the URL of /mcp (RFC 8707).",
+  ],
   ["unauthorized_client", "The client did not register for this grant type."],
   ["unsupported_response_type", "Only response_type=code is supported."],
   ["invalid_client", "The client is unknown or its secret is wrong. Register again."],

@@ -45,7 +45,8 @@ function addList({ app, principalOf }: RouteServer, { rules }: PermissionRuleRou
     schema: {
       operationId: "listPermissionRules",
       tags,
-      summary: "Lists the account's standing rules, oldest first. With the scope `admin`, lists the rules of all accounts.",
+      summary:
+        "Lists the account's standing rules, oldest first. With the scope `admin`, lists the rules of all accounts.",
       response: { 200: permissionRulesSchema },
     },
     handler: async (request) => ({ rules: [...(await rules.list(principalOf(request)))] }),

@@ -40,7 +40,8 @@ export async function toCommandLine(
 function problemOf(text: string): string | null {
   if (text.length > maxLength) return `A command has at most ${maxLength} characters.`;
   if (/[\n\r\p{Zl}\p{Zp}]/u.test(text)) return "A command must be a single line. Remove the line breaks.";
-  if (/\t/.test(text) || withoutInvisible(text) !== text) return "The command contains an invisible character. Remove it.";
+  if (/\t/.test(text) || withoutInvisible(text) !== text)
+    return "The command contains an invisible character. Remove it.";
   if (text.includes("!")) return "The command contains `!`, which can run a shell command. Remove it.";
   if (!/^\/\S/u.test(text)) return "A command begins with `/` and its name, such as `/compact`.";
   return null;

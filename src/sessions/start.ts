@@ -229,10 +229,7 @@ function requireAccepted(
     throw sessionError("model_not_supported", `${template.name} takes no model at its start. Omit "model".`);
   }
   if (options.systemPrompt !== null && !template.accepts.systemPrompt) {
-    throw sessionError(
-      "model_not_supported",
-      `${template.name} does not accept a system prompt. Omit "systemPrompt".`,
-    );
+    throw sessionError("model_not_supported", `${template.name} does not accept a system prompt. Omit "systemPrompt".`);
   }
   if (options.systemPrompt !== null && privatePrompts && template.accepts.systemPrompt === "argument") {
     throw sessionError(

@@ -123,11 +123,15 @@ export const sessionSummarySchema = z
     idleEndsAt: z
       .string()
       .nullable()
-      .describe("When the idle agent will be ended if it stays unused. Null while it is in use, or if it is kept running."),
+      .describe(
+        "When the idle agent will be ended if it stays unused. Null while it is in use, or if it is kept running.",
+      ),
     endedAfterIdleMs: z
       .int()
       .nullable()
-      .describe("How long the agent was idle before the gateway ended it. Null if it is running, or ended for another reason."),
+      .describe(
+        "How long the agent was idle before the gateway ended it. Null if it is running, or ended for another reason.",
+      ),
   })
   .meta({ id: "SessionSummary" });
 

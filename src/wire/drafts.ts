@@ -30,7 +30,9 @@ export const savedDraftSchema = draftSchema
   .extend({
     saved: z
       .boolean()
-      .describe("False if the draft has changed since: nothing was saved, and the response contains the current draft."),
+      .describe(
+        "False if the draft has changed since: nothing was saved, and the response contains the current draft.",
+      ),
   })
   .meta({ id: "SavedDraft" });
 

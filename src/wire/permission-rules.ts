@@ -90,7 +90,11 @@ export const rememberSchema = z
       .optional()
       .describe("One rule is added for each. Defaults to the proposal of `POST /api/permission-rules/preview`."),
     undriven: z.boolean().optional().describe("As in `POST /api/permission-rules`."),
-    confirm: z.array(textSchema(maxPatternLength)).max(10).optional().describe("Broad patterns, repeated as a confirmation."),
+    confirm: z
+      .array(textSchema(maxPatternLength))
+      .max(10)
+      .optional()
+      .describe("Broad patterns, repeated as a confirmation."),
   })
   .meta({ id: "RememberPermission" });
 
@@ -120,7 +124,10 @@ export const permissionRulesPreviewSchema = z
     ),
     undriven: z.boolean().describe("Whether the session got a prompt from a caller without the scope `coding:drive`."),
     covers: z.boolean().describe("Whether these rules would answer this request."),
-    refusal: z.string().nullable().describe("Why no rule can cover this request; `rules` is then empty. Null if one can."),
+    refusal: z
+      .string()
+      .nullable()
+      .describe("Why no rule can cover this request; `rules` is then empty. Null if one can."),
   })
   .meta({ id: "PermissionRulesPreview" });
 

@@ -216,7 +216,8 @@ export const problemHelp = {
   account_exists: { meaning: "Another account has this name.", remedy: "Choose another name." },
   session_busy: {
     meaning: "The session runs outside Postern, its prompt queue is full, or it must be closed first.",
-    remedy: "Depending on the message: end the session where it runs, wait for queued prompts, or close the session. Then retry.",
+    remedy:
+      "Depending on the message: end the session where it runs, wait for queued prompts, or close the session. Then retry.",
   },
   session_mismatch: {
     meaning: "The session has a different agent, directory or worktree than the request.",

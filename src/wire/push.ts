@@ -36,7 +36,9 @@ export const pushSubscriptionSchema = z
     subscriptionId: z.string(),
     name: z.string(),
     service: z.string().describe("Host of the browser's push service."),
-    endpointHash: z.string().describe("SHA-256 of the endpoint, in hex. A browser uses it to find its own subscription."),
+    endpointHash: z
+      .string()
+      .describe("SHA-256 of the endpoint, in hex. A browser uses it to find its own subscription."),
     createdAt: z.string(),
     lastUsedAt: z.string().nullable().describe("When the push service last accepted a notification."),
     lastError: z.string().nullable().describe("Why the last notification was not accepted. Null if it was."),
@@ -112,7 +114,9 @@ export const pushActionOutputSchema = z
 
 export const pushTestOutputSchema = attemptResultSchema
   .extend({
-    removed: z.boolean().describe("True if the push service no longer knows this browser; its subscription was removed."),
+    removed: z
+      .boolean()
+      .describe("True if the push service no longer knows this browser; its subscription was removed."),
   })
   .meta({ id: "PushTestOutput" });
 

@@ -98,7 +98,12 @@ export const deletedCommentSchema = z
   .meta({ id: "DeletedComment" });
 
 const sending = {
-  commentIds: z.array(commentIdSchema).min(1).max(500).optional().describe("Comments to send. Defaults to all open comments."),
+  commentIds: z
+    .array(commentIdSchema)
+    .min(1)
+    .max(500)
+    .optional()
+    .describe("Comments to send. Defaults to all open comments."),
   onDraft: onDraftSchema.optional(),
 };
 

@@ -36,7 +36,9 @@ export const helloFrameSchema = z.object({
   cols: z.int(),
   rows: z.int(),
   offset: z.int().describe("Bytes of output from the start of the terminal to the first frame."),
-  continued: z.boolean().describe("True if output continues where the viewer left off. False if the first frame is a screen."),
+  continued: z
+    .boolean()
+    .describe("True if output continues where the viewer left off. False if the first frame is a screen."),
 });
 
 /** With the subprotocol: the terminal's new size, in order with the output. */

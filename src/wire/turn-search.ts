@@ -30,7 +30,12 @@ export const turnMarkSchema = z.enum(["prompt", "problem"]);
 /** `GET /api/coding/sessions/{id}/turns/next` */
 export const nextTurnQuerySchema = z.strictObject({
   mark: turnMarkSchema,
-  from: z.coerce.number().int().min(-1).max(10_000_000).describe("The search starts at the turn before or after this one."),
+  from: z.coerce
+    .number()
+    .int()
+    .min(-1)
+    .max(10_000_000)
+    .describe("The search starts at the turn before or after this one."),
   direction: z.enum(["next", "previous"]).default("next"),
 });
 
