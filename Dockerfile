@@ -1,4 +1,4 @@
-# The gateway with Claude Code and Codex beside it. docs/container.md says how it is used; tools/container-root.ts does these steps without an engine.
+# The gateway with Claude Code and Codex. See docs/container.md. tools/container-root.ts runs the same steps without a container engine.
 
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /build
@@ -18,7 +18,7 @@ COPY --from=build /build/test/agents/node_modules/@openai /opt/agents/@openai
 COPY --from=build /image/postern /opt/postern
 RUN sh /opt/postern/container/link-programs.sh
 
-# No POSTERN_INSECURE_HTTP here: whoever publishes the port says that it stays on this machine (compose.yaml), or gives an https base URL.
+# POSTERN_INSECURE_HTTP is not set here. Set it only where the port is published on loopback (compose.yaml); otherwise set an https base URL.
 ENV HOME=/home/postern \
     POSTERN_HOME=/home/postern/.postern \
     POSTERN_HOST=0.0.0.0 \
@@ -30,7 +30,7 @@ WORKDIR /code
 VOLUME ["/home/postern", "/code"]
 EXPOSE 7177
 STOPSIGNAL SIGTERM
-# Without --start-interval, which Podman and older builders refuse.
+# No --start-interval: Podman and older builders refuse it.
 HEALTHCHECK --interval=10s --timeout=10s --start-period=60s CMD ["node", "/opt/postern/container/healthcheck.mjs"]
 ENTRYPOINT ["tini", "--", "/opt/postern/container/entrypoint.sh"]
 CMD ["serve"]

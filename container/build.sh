@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build stage: the package as `npm pack` makes it, with the dependencies of package-lock.json, goes to <folder>/postern.
+# Build stage: installs the package from `npm pack`, with the dependencies of package-lock.json, into <folder>/postern.
 set -eu
 out=$1
 node tools/build.ts
@@ -8,6 +8,6 @@ npm pack --ignore-scripts --silent --pack-destination "$out"
 tar -xzf "$out"/postern-*.tgz --strip-components=1 -C "$out/postern"
 cp package-lock.json "$out/postern/"
 cd "$out/postern"
-# No dependency needs install scripts: native code comes prebuilt.
+# Dependencies need no install scripts, because native code is prebuilt.
 npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 chmod -R u=rwX,go=rX .

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs setup at the first boot, then the gateway; with another command, that command.
-# Invalid settings fail before setup, so that no unusable sign-in link is printed.
+# Runs setup at the first start, then the gateway. If a command is given, runs only the command.
+# Checks settings before setup, so that no unusable sign-in link is printed.
 set -eu
 if [ "${1:-serve}" != serve ]; then exec "$@"; fi
 [ $# -eq 0 ] || shift

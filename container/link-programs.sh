@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runtime stage, as root: `postern` and the agents' own programs, without a launcher between, on PATH.
+# Runtime stage, as root: puts `postern` and the agents' programs on PATH, without their npm launchers.
 set -eu
 link() {
   [ $# -eq 2 ] && [ -x "$2" ] || { echo "Expected one program for $1, found: $*" >&2; exit 1; }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Runtime stage, as root: the system's packages, and a user without privileges with its two volumes.
+# Runtime stage, as root: installs system packages, and creates an unprivileged user and its two volumes.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends ca-certificates git openssh-client tini
 rm -rf /var/lib/apt/lists/*
-# Rename the user of Node's image, whose id (1000) is that of most first users.
+# Rename the user of Node's image. Its id is 1000, like the first user's on most machines.
 usermod --login postern --home /home/postern --shell /bin/bash node
 groupmod --new-name postern node
 rm -rf /home/node
