@@ -105,9 +105,9 @@ export const configFileSchema = z.strictObject({
   trustedIssuers: z
     .array(
       z.strictObject({
-        issuer: z.url().describe("The `iss` claim of its tokens."),
-        jwksUri: z.url().describe("The URL of its keys."),
-        audience: z.string().min(1).describe("The required audience of its tokens."),
+        issuer: z.url().describe("The `iss` claim of the issuer's tokens."),
+        jwksUri: z.url().describe("The URL of the issuer's keys."),
+        audience: z.string().min(1).describe("The required audience of the issuer's tokens."),
         algorithms: z
           .array(z.enum(["RS256", "PS256", "ES256", "ES384", "EdDSA"]))
           .min(1)
@@ -117,7 +117,7 @@ export const configFileSchema = z.strictObject({
         scopes: z
           .array(scopeSchema.exclude(["admin"]))
           .min(1)
-          .describe("The maximum scopes of its tokens."),
+          .describe("The maximum scopes of the issuer's tokens."),
       }),
     )
     .max(20)

@@ -28,7 +28,7 @@ const nameSchema = z
 /** An agent defined in the config file, in `agents`. */
 export const customAgentSchema = z
   .strictObject({
-    name: nameSchema.describe("Its name in requests."),
+    name: nameSchema.describe("The agent's name in requests."),
     aliases: z.array(nameSchema).max(10).default([]).describe("Other names."),
     displayName: z.string().min(1).max(100).optional().describe("Display name. Default: `name`."),
     binary: z
@@ -36,7 +36,7 @@ export const customAgentSchema = z
       .min(1)
       .max(4096)
       .refine((text) => isAbsolute(text) || !text.includes("/"), "must be a name on PATH or an absolute path")
-      .describe("Its program: a name on PATH or an absolute path."),
+      .describe("The agent's program: a name on PATH or an absolute path."),
     startArgs: argumentsSchema,
     resumeArgs: argumentsSchema.nullable().default(null).describe("Null if sessions of this agent cannot be resumed."),
     idRegime: z
@@ -44,14 +44,14 @@ export const customAgentSchema = z
       .default("assigned")
       .describe("Whether the agent uses the session id it is given or chooses its own."),
     discovery: z
-      .strictObject({ openFile: patternSchema.describe("Its path, with {sessionId}; `~/` is the home directory.") })
+      .strictObject({ openFile: patternSchema.describe("The file's path, with {sessionId}; `~/` is the home directory.") })
       .optional()
       .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
     transcript: z
       .strictObject({
         format: z.enum(["claude", "codex"]).describe("The agent whose JSON Lines format it uses."),
         path: patternSchema.describe(
-          "Its path, with {sessionId}; a folder named * is any folder, `~/` is the home directory.",
+          "The transcript's path, with {sessionId}; `*` matches any folder name, `~/` is the home directory.",
         ),
       })
       .nullable()
@@ -74,11 +74,11 @@ export const customAgentSchema = z
       .describe("Whole prompts that are commands, such as `exit`."),
     paste: z
       .strictObject({
-        bracketed: z.boolean().default(true).describe("As one paste, so that line breaks do not submit it."),
-        enterDelayMs: z.int().min(0).max(5000).default(150).describe("Milliseconds."),
+        bracketed: z.boolean().default(true).describe("Whether to send the prompt as a bracketed paste, so that line breaks do not submit it."),
+        enterDelayMs: z.int().min(0).max(5000).default(150).describe("Delay before Enter, in milliseconds."),
       })
       .default({ bracketed: true, enterDelayMs: 150 })
-      .describe("How a prompt is typed: as a bracketed paste or not, and the delay before Enter."),
+      .describe("How Postern types a prompt."),
     readyPattern: z
       .string()
       .max(1000)
