@@ -2373,7 +2373,7 @@ export interface Operations {
   removeAccount<T = void>(input: {
     readonly accountId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Lists the audit log, newest first: sign-ins, tokens, apps, accounts, deletions. Covers all accounts. The newest 20,000 entries are kept, plus 5,000 of unauthenticated callers. Needs the scope `admin`. */
+  /** Lists the audit log, newest first: sign-ins, tokens, apps, accounts, deletions. Covers all accounts. The newest 10,000 entries per account are kept, 100,000 in total, plus 5,000 of unauthenticated callers. Needs the scope `admin`. */
   listAudit<T = AuditPage>(input?: {
     readonly limit?: number | undefined;
     /** The `auditId` of the last entry on the previous page. */
