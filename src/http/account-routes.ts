@@ -137,7 +137,8 @@ export function auditRoutes({ audit }: Pick<Accounts, "audit">): RouteModule {
         operationId: "listAudit",
         tags: ["accounts"],
         summary: "Lists the audit log, newest first: sign-ins, tokens, apps, accounts, deletions.",
-        description: "Covers all accounts. The newest 10,000 entries per account are kept, 100,000 in total, plus 5,000 of unauthenticated callers.",
+        description:
+          "Covers all accounts. The newest 10,000 entries per account are kept, 100,000 in total, plus 5,000 of unauthenticated callers.",
         querystring: auditQuerySchema,
         response: { 200: auditPageSchema },
       },

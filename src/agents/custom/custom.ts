@@ -44,7 +44,9 @@ export const customAgentSchema = z
       .default("assigned")
       .describe("Whether the agent uses the session id it is given or chooses its own."),
     discovery: z
-      .strictObject({ openFile: patternSchema.describe("The file's path, with {sessionId}; `~/` is the home directory.") })
+      .strictObject({
+        openFile: patternSchema.describe("The file's path, with {sessionId}; `~/` is the home directory."),
+      })
       .optional()
       .describe("For `discovered`: a file that the agent keeps open, with {sessionId} in its path (Linux)."),
     transcript: z
@@ -74,7 +76,10 @@ export const customAgentSchema = z
       .describe("Whole prompts that are commands, such as `exit`."),
     paste: z
       .strictObject({
-        bracketed: z.boolean().default(true).describe("Whether to send the prompt as a bracketed paste, so that line breaks do not submit it."),
+        bracketed: z
+          .boolean()
+          .default(true)
+          .describe("Whether to send the prompt as a bracketed paste, so that line breaks do not submit it."),
         enterDelayMs: z.int().min(0).max(5000).default(150).describe("Delay before Enter, in milliseconds."),
       })
       .default({ bracketed: true, enterDelayMs: 150 })
