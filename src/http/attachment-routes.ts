@@ -177,7 +177,7 @@ function fileNameOf(header: string | undefined): string {
   }
 }
 
-/** A browser never runs a file: what it is, is said once and not guessed, and a page of it has no rights. */
+/** A browser never runs a file: it gets a fixed media type, must not guess another one, and a page made from the file has no rights. */
 export function fileHeaders({
   name,
   mediaType,

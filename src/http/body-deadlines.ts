@@ -3,11 +3,11 @@ import type { Clock } from "../core/clock.ts";
 
 /** Time for the body of a request to arrive. Responses are not limited. */
 export const bodyMs = 60_000;
-/** The same for a body that may take long: only while nothing of it arrives for {@link bodyMs}, and at most this long. */
+/** The limit for a body that may take long: it is ended if nothing arrives for {@link bodyMs}, and after this time at the latest. */
 export const slowBodyMs = 3_600_000;
 
 /**
- * Ends a request whose body does not arrive in time. Node's own `requestTimeout` would also end an upload that is slow and arrives.
+ * Ends a request whose body does not arrive in time. Node's own `requestTimeout` would also end an upload that is slow but makes progress.
  * @param options `slow`: the route takes files
  */
 export function limitBody(

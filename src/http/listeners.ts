@@ -45,7 +45,7 @@ export interface ListenOptions {
   readonly onOwnerConnection: (socket: Socket) => void;
   /** Called with each TCP connection before its first request; closes excess connections. */
   readonly onConnection: (socket: Socket) => void;
-  /** Called with the port before the first request can arrive. */
+  /** Called with the port, before the first request can arrive. */
   readonly onPort: (port: number) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -89,8 +89,8 @@ function isWebSocket({ headers }: IncomingMessage): boolean {
 /**
  * Handles invalid and incomplete requests, which never reach a route.
  *
- * Browsers open connections in advance. An idle one is closed without a response, which could be taken for that of a request being sent
- * at the same moment. A partial request gets a 408, after which clients retry (RFC 9110 section 15.5.9).
+ * Browsers open connections in advance. An idle one is closed without a response, because a request sent at that moment would receive it as
+ * its own. A partial request gets a 408, after which clients retry (RFC 9110 section 15.5.9).
  */
 export function answerBrokenRequest(error: Error, socket: Duplex & { readonly bytesRead?: number }): void {
   const late = isErrno(error, "ERR_HTTP_REQUEST_TIMEOUT");

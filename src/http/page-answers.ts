@@ -8,7 +8,7 @@ import { toProblem } from "./problem-response.ts";
 
 /**
  * Own files only, in no frame. No `form-action`: Chromium applies it to the redirect that answers a form, which leads to the client.
- * `same-origin` and not `no-referrer`: with the latter Chromium sends `Origin: null` with a form, and an honest decision would be refused.
+ * `same-origin` and not `no-referrer`: with the latter Chromium sends `Origin: null` with a form, and a legitimate decision would be refused.
  * No `Cross-Origin-Opener-Policy`: a client that opened this page in its own window gets the answer there.
  */
 const pageHeaders = {

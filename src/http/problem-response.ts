@@ -100,7 +100,7 @@ const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
 
 /** `Retry-After` of a 429 or a stop if the error has none. */
 const defaultRetryAfterMs = 1_000;
-/** A database server returns in seconds at best, a full disk in minutes. */
+/** A database server recovers in seconds at best, a full disk in minutes. */
 const storeRetryAfterMs = 5_000;
 
 /** An error response. */

@@ -208,7 +208,7 @@ function subscriberOf(principal: Principal): Subscriber {
   throw new PosternError("invalid_request", "Only a browser can subscribe. Open the settings in a browser.");
 }
 
-/** The tokens of apps change all the time. */
+/** An app's token is replaced too often. */
 function refuseApps({ kind }: Principal): void {
   if (kind !== "app" && kind !== "jwt") return;
   throw new PosternError("invalid_request", "Apps have no notifications. Use `GET /api/coding/events` or webhooks.");

@@ -63,8 +63,8 @@ export interface RouteServer {
   /** The caller. `public` routes have none. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
-   * Checks now whether the caller may still have the answer.
-   * @throws PosternError `unauthenticated` | `insufficient_scope` | `dir_not_allowed` when not
+   * Checks now whether the caller may still get the answer. @throws PosternError `unauthenticated` | `insufficient_scope` |
+   * `dir_not_allowed` if not
    */
   readonly recheck: (request: { readonly raw: IncomingMessage }) => Promise<void>;
   /**

@@ -16,7 +16,7 @@ import type { RouteModule } from "./route-server.ts";
 const tags = ["coding"];
 const params = z.strictObject({ sessionId: textSchema(200) });
 
-/** What people note about sessions, and what they have seen. */
+/** People's notes about sessions, and what they have seen. */
 export function sessionNoteRoutes(deps: {
   readonly edit: (input: EditSessionInput, principal: Principal) => Promise<EditSessionOutput>;
   readonly see: (sessionId: string, principal: Principal) => Promise<Seen>;

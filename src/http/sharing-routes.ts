@@ -30,7 +30,7 @@ export interface SharingRoutesDeps {
 
 // A client that reads nothing for this long is disconnected.
 const stuckMs = 60_000;
-// Each holds a few turns. Callers get their turn before anonymous readers do.
+// Each holds a few turns. Callers take precedence over anonymous readers.
 const maxExports = 8;
 const maxOpenPages = 8;
 
@@ -170,7 +170,7 @@ function addShareRoutes(server: RouteServer, { sharing, audit, baseUrl }: Sharin
   });
 }
 
-/** An issuer's token cannot be looked up again: a link never outlives it. */
+/** An issuer's token cannot be looked up again, so a link ends with the token at the latest. */
 function creatorOf({ kind, accountId, scopes, folders, tokenId, app, expiresAt }: Principal): ShareCreator {
   const until = kind === "jwt" ? expiresAt : null;
   return { accountId, scopes, folders, tokenId: kind === "token" ? tokenId : null, app, until };

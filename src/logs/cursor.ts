@@ -5,7 +5,7 @@ import type { LogsErrorCode } from "./errors.ts";
 /** Text in a cursor, which a caller may have made up. PostgreSQL rejects NUL. */
 export const cursorText = z.string().refine((text) => !text.includes("\0"));
 
-/** Encodes where a page ended. */
+/** Encodes the end of a page. */
 function cursorOf(parts: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
@@ -27,7 +27,7 @@ export function readCursor<T>(cursor: string, schema: z.ZodType<T>): T {
   return read.data;
 }
 
-/** Splits rows, of which one more than `limit` was asked for, into a page and the cursor of the next one. */
+/** Splits rows, queried with one more than `limit`, into a page and the cursor of the next one. */
 export function pageOf<Row>(
   rows: readonly Row[],
   limit: number,

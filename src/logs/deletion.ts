@@ -146,7 +146,7 @@ export function createDeletion(
   };
 }
 
-/** The visible part of a deletion; null if nothing is hidden. */
+/** The part of a deletion that the caller can see; null if it can see everything. */
 async function seenShareOf(
   on: LogsDatabase,
   visibility: VisibilityFilter,

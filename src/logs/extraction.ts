@@ -20,7 +20,7 @@ import { type LogsDatabase, writeFor } from "./logs-database.ts";
 import type { Extractor, SearchText } from "./ports.ts";
 import { everythingOf, isOfVisible, isVisible } from "./visibility-filter.ts";
 
-/** For a whole entry; other entries wait meanwhile. */
+/** For a whole entry, while other entries wait. */
 const extractionTimeoutMs = 600_000;
 const maxFailureCharacters = 300;
 
@@ -78,7 +78,7 @@ export function createExtraction(
     running = { logId, controller }; // set before reading, so that `cancel` sees every deletion from here on
     try {
       const row = await findRow(deps, everythingOf(accountId), logId);
-      // It may have been deleted, or the memory closed, meanwhile.
+      // The entry may have been deleted, or the memory closed, in the meantime.
       if (row === null || controller.signal.aborted) return;
       const of: Derivable = {
         accountId,

@@ -187,7 +187,7 @@ export async function recordSession(
   if (wanted.turns.length === 0) return { outcome: wanted.outcome, logIds: [], turns: 0 };
   const entries = groupsOf(wanted.turns).map((group) => entryOf(deps, accountId, { ...recording, turns: group }));
   const made = await deps.write(accountId, async (tx) => {
-    // Turns recorded or deleted in between win.
+    // Turns recorded or deleted in between take precedence.
     const now = await select(tx);
     if (now.turns.length !== wanted.turns.length) return null;
     if (onPurpose) {

@@ -23,7 +23,7 @@ import {
   planDeletion,
 } from "./marked-entries.ts";
 
-/** Marking so many takes milliseconds. */
+/** Marking this many takes milliseconds. */
 const marksAtOnce = 1_000;
 /** Target duration of a transaction. SQLite blocks all other writes meanwhile, PostgreSQL only those to the same account's memory. */
 const batches = { sqlite: { ms: 20, least: 1 }, postgres: { ms: 100, least: 4 } } as const;

@@ -58,7 +58,7 @@ export interface Extractor {
   ): Promise<readonly Assertion[]>;
 }
 
-/** Who deletes, for the audit log. */
+/** The caller that deletes, for the audit log. */
 export interface DeletionOrigin {
   /** The credential, such as `token 3f0c…`; never a secret. */
   readonly actor: string;

@@ -18,7 +18,7 @@ export interface RecordTurnsDeps extends LogsDatabase {
 export interface TurnsWanted {
   /** Any name the session ever had. */
   readonly sessionId: string;
-  /** Whose memory to record into. */
+  /** The account whose memory receives the turns. */
   readonly caller: LogsCaller;
   /** On explicit request: all turns, even deleted or forgotten ones. Otherwise only those after the last recorded or deleted turn. */
   readonly onPurpose: boolean;

@@ -1,7 +1,7 @@
 import { type Assertion, type EntityRef, keyOf, maxValueCharacters } from "./assertion.ts";
 import { cut, withoutInjected } from "./plain-text.ts";
 
-/** Who said it, and when. */
+/** The speaker and the time. */
 export interface Said {
   readonly session: EntityRef;
   readonly at: number;

@@ -47,7 +47,7 @@ export function rules(input: RulesInput): readonly TaggedAssertion[] {
 
 function contextOf({ context, body, observedAt }: RulesInput, session: EntityRef): Assertion[] {
   const found: Assertion[] = [];
-  // As of the first turn, so that later facts supersede it.
+  // Dated to the first turn, so that later facts supersede it.
   const at = (body.form === "turns" ? timeOf(body.turns.at(0)?.at ?? null) : null) ?? observedAt;
   const { agent, repository, branch } = context;
   if (agent !== null) found.push({ subject: session, predicate: "by_agent", object: keyOf(agent), at });

@@ -13,9 +13,9 @@ import {
 } from "./visibility-filter.ts";
 
 const defaultLimit = 20;
-/** For more frequent words only the newest chunks are read: the word says little, and those are likely meant. */
+/** For more frequent words, only the newest chunks are read: the word is not specific, and the user likely means recent ones. */
 const maxPieces = 500;
-/** Words that a prefix matches, the alphabetically first. */
+/** Maximum number of words that a prefix matches, in alphabetical order. */
 const maxContinuations = 50;
 /** Further terms of a query are ignored. */
 const maxTerms = 16;

@@ -13,12 +13,12 @@ import type { LogsCaller } from "./ports.ts";
 
 const reads: ToolEffects = { readOnly: true, destructive: false, idempotent: true, openWorld: false };
 
-/** Checks that a tool's schemas match its function. */
+/** Makes the compiler check that a tool's schemas match its function. */
 function tool<Input, Output>(definition: Tool<LogsCaller, Input, Output>): Tool<LogsCaller, Input, Output> {
   return definition;
 }
 
-/** The memory tools of an LLM. None deletes: that is for people. */
+/** The memory tools for LLMs. None of them deletes, because only people should. */
 export function createMemoryTools(logs: {
   search(caller: LogsCaller, input: SearchLogsInput): Promise<LogSearch>;
   facts(caller: LogsCaller, input: FactsInput): Promise<FactPage>;

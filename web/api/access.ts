@@ -21,7 +21,7 @@ export function useAccounts() {
 }
 
 export function useAddAccount() {
-  // Its sign-in link is in the answer.
+  // The response contains its sign-in link.
   return useChange(
     queryKeys.accounts,
     (account: AddAccountInput) => acting.addAccount(account, { output: addedAccountSchema }),
@@ -56,7 +56,7 @@ export function useClients() {
 }
 
 export function useAddClient() {
-  // Its secret is in the answer: not kept longer than it is shown.
+  // The response contains its secret, so it is not kept longer than it is shown.
   return useChange(
     queryKeys.clients,
     (client: AddClientInput) => acting.addOAuthClient(client, { output: addedClientSchema }),
@@ -82,7 +82,7 @@ export function useTokens() {
 }
 
 export function useCreateToken() {
-  // The token itself is in the answer: not kept longer than it is shown.
+  // The response contains the token, so it is not kept longer than it is shown.
   return useChange(queryKeys.tokens, (token: NewToken) => acting.createToken(token, { output: createdTokenSchema }), {
     gcTime: 0,
   });

@@ -10,7 +10,7 @@ import { listAgentsOutputSchema } from "../../src/wire/coding.ts";
 import { acting, reading } from "./client.ts";
 import { queryKeys, useAct, useChange, useRemove } from "./query.ts";
 
-/** While a job runs, its end shows up soon even on a page without its terminal. */
+/** Polls while a job runs, so that pages without its terminal soon show its end. */
 const runningMs = 2_000;
 
 export function useAgents() {

@@ -24,7 +24,7 @@ export function fieldError(error: unknown, path: string): string | undefined {
 }
 
 /**
- * A further fact of an error, null if it has none: `sessionId`, the session that a failed start created, or `draft`, the text in the
+ * An additional field of an error, or null: `sessionId`, the session that a failed start created, or `draft`, the text in the
  * terminal's composer.
  */
 export function detailOf(error: unknown, name: "sessionId" | "draft"): string | null {

@@ -27,7 +27,7 @@ export function whenSignedOut(handler: () => void): void {
 /** For reads, which can be repeated. */
 export const reading = clientFor("reading");
 
-/** For changes. They end when the network is lost: whether to send them again is for the user to decide. */
+/** For changes. They end when the network is lost, and the user decides whether to send them again. */
 export const acting = clientFor("acting");
 
 function clientFor(purpose: "reading" | "acting"): PosternClient {

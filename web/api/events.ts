@@ -28,7 +28,7 @@ export async function followEvents(
   }
 }
 
-/** Waits, but no longer than until the network returns or the page becomes visible. */
+/** Waits until the network returns or the page becomes visible, at most this long. */
 function waitToRetry(delayMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

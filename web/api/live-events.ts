@@ -33,7 +33,7 @@ export function startLiveEvents(client: QueryClient): () => void {
       },
       onReset: () => void client.invalidateQueries(),
       onState(next) {
-        // Read again whatever failed while the gateway was unreachable.
+        // Repeats reads that failed while the gateway was unreachable.
         if (next === "live" && wasOffline) void client.invalidateQueries();
         wasOffline = next === "offline";
         setState(next);
@@ -58,7 +58,7 @@ function useEventsState(): EventsState {
   );
 }
 
-/** Whether the gateway is reachable. While it is not, only the note above the page shows it. */
+/** Whether the gateway is reachable. If it is not, only the note above the page shows this. */
 export function useConnected(): boolean {
   const events = useEventsState();
   return useReachable() && events !== "offline";
@@ -94,7 +94,7 @@ function oncePer(delayMs: number, task: () => void): { readonly soon: () => void
   };
 }
 
-/** Events that carry everything that the lists show of them. */
+/** Events that contain everything that lists show. */
 const carriesAll: ReadonlySet<SessionEvent["kind"]> = new Set([
   "session.activity",
   "session.permission_asked",
@@ -116,7 +116,7 @@ type FromEvent = Pick<
   | "queuedPrompts"
 >;
 
-/** The session updated with what the event carries. */
+/** The session, updated from the event. */
 export function afterEvent<Session extends FromEvent>(session: Session, event: SessionEvent): Session {
   switch (event.kind) {
     case "session.created":
@@ -159,7 +159,7 @@ export function patchLists(client: QueryClient, event: SessionEvent): void {
   );
   for (const kind of ["list", "search"]) {
     client.setQueriesData<SessionPage>({ queryKey: [...queryKeys.sessionLists, kind] }, (page) => {
-      // A page without the session stays the same object, so it does not render again.
+      // A page without the session stays the same object, so that it is not rendered again.
       if (page?.listed.some(({ session }) => patch(session) !== session) !== true) return page;
       const listed = page.listed.map((row) => {
         const session = patch(row.session);

@@ -29,7 +29,7 @@ import { queryKeys, useAct, useChange } from "./query.ts";
 export type LogFilters = Pick<ListLogsInput, "source" | "status" | "sessionId">;
 
 const pageSize = 50;
-/** Enough to find an entry; other words find others. */
+/** Enough to find an entry. More specific words find the others. */
 const searchLimit = 100;
 const mostEntries = 200;
 /** Entries are pending for seconds at most. */
@@ -92,12 +92,12 @@ export function useDeleteLog() {
   const client = useQueryClient();
   return useAct({
     mutationFn: (logId: string) => acting.deleteLog({ logId, id: logId }, { output: logDeletionSchema }),
-    // On failure too: the entry may be deleted and the answer lost.
+    // On failure too, because the entry may be deleted and the response lost.
     onSettled: (_deletion, _error, logId) => forget(client, logId),
   });
 }
 
-/** Clears the cached memory once something of it was deleted. For pages that show none of it. */
+/** Clears the cached memory after a deletion. For pages that show no memory. */
 export function useForgetting(forgets: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
@@ -109,7 +109,7 @@ export function useForgetting(forgets: boolean): void {
 function forget(client: QueryClient, butLogId?: string): void {
   client.removeQueries({ queryKey: queryKeys.memory, type: "inactive" });
   const own = butLogId === undefined ? [] : [logKey(butLogId), previewKey(butLogId)].map(hashKey);
-  // Pages show their own failures.
+  // Pages report their failures themselves.
   void client.resetQueries({ queryKey: queryKeys.memory, predicate: ({ queryHash }) => !own.includes(queryHash) });
 }
 
@@ -127,7 +127,7 @@ export function useDeleteSessionLogs() {
   return useAct({
     mutationFn: (sessionId: string) =>
       acting.deleteSessionLogs({ sessionId, confirm: "true" }, { output: sessionLogDeletionSchema }),
-    // On failure too: the entries may be deleted and the answer lost.
+    // On failure too, because the entries may be deleted and the response lost.
     onSettled: () => forget(client),
   });
 }
@@ -188,7 +188,7 @@ function titlesOf(logs: LogPage["logs"]): ReadonlyMap<string, string> {
   const named = logs.flatMap(({ sessionId, title }) =>
     sessionId === null || title === null || title.trim() === "" ? [] : [[sessionId, title] as const],
   );
-  // Newest entry first: its title wins.
+  // The newest entry comes first, so its title is used.
   return new Map(named.toReversed());
 }
 

@@ -17,14 +17,14 @@ export function useRemovePermissionRule() {
   return useRemove((ruleId) => acting.removePermissionRule({ ruleId }), queryKeys.permissionRules);
 }
 
-/** The rules that an answer would add, in the gateway's words. While another answer is read, the last one stays. */
+/** The rules that an answer would add, described by the gateway. The previous description stays while a new one loads. */
 export function usePermissionRulesPreview(input: PreviewPermissionRulesInput) {
   return useQuery({
     // Not below `permissionRules`: an answer invalidates these, and then the request of this preview is answered.
     queryKey: ["permission-rules-preview", input],
     queryFn: ({ signal }) => reading.previewPermissionRules(input, { signal, output: permissionRulesPreviewSchema }),
     placeholderData: keepPreviousData,
-    // Its words are what the user agrees to.
+    // The user agrees to this description.
     staleTime: 0,
     gcTime: 0,
   });

@@ -33,7 +33,7 @@ export function usePushPreferences() {
   );
 }
 
-/** Changes are shown at once and sent in order: of several in a row, none is lost. */
+/** Changes are shown immediately and sent in order, so that none is lost. */
 export function useChangePushPreferences() {
   const client = useQueryClient();
   const { queryKey, key } = { queryKey: queryKeys.pushPreferences, key: ["push-preferences"] };
@@ -42,7 +42,7 @@ export function useChangePushPreferences() {
     scope: { id: "push-preferences" },
     mutationFn: (next: PushPreferences) => acting.setPushPreferences(next, { output: pushPreferencesSchema }),
     onSettled: () => {
-      // Not while a later change waits: its answer would be overwritten by an older state.
+      // Not while a later change waits, or an older state would overwrite it.
       if (client.isMutating({ mutationKey: key }) === 1) void client.invalidateQueries({ queryKey });
     },
   });

@@ -10,7 +10,7 @@ import {
 import { useCallback, useRef } from "react";
 import { PosternClientError } from "../../src/client/index.ts";
 
-/** Query keys. Those of a session begin with {@link queryKeys.session}. */
+/** Query keys. The keys of a session begin with {@link queryKeys.session}. */
 export const queryKeys = {
   me: ["me"],
   sessionLists: ["sessions"],
@@ -18,7 +18,7 @@ export const queryKeys = {
   sessionDirs: ["session-dirs"],
   labels: ["labels"],
   agents: ["agents"],
-  /** Begins with `agents`, so that both are invalidated together. */
+  /** Begins with `agents`, so that both queries are invalidated together. */
   agentSetups: ["agents", "setup"],
   folders: ["folders"],
   tokens: ["tokens"],
@@ -77,7 +77,7 @@ export function useRead<Answer>(
   return useQuery({ ...options, queryKey, queryFn: ({ signal }) => read({ signal }) });
 }
 
-/** A mutation that invalidates `queryKey` on success. `gcTime: 0` keeps a secret in its answer out of the cache. */
+/** A mutation that invalidates `queryKey` on success. `gcTime: 0` keeps a secret in the response out of the cache. */
 export function useChange<Answer, Given = void>(
   queryKey: QueryKey,
   mutationFn: (given: Given) => Promise<Answer>,
@@ -109,13 +109,13 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       // A local gateway answers without a network, so the browser's offline state is irrelevant.
       queries: { networkMode: "always", retry: shouldRetry, retryDelay, staleTime: 5_000 },
-      // A mutation never waits to run later, when the situation may have changed.
+      // A mutation is never postponed, because the situation may have changed by then.
       mutations: { networkMode: "always", retry: false },
     },
   });
 }
 
-/** Refusals are final. While the gateway is unreachable, reads retry without end; the connection note says so. */
+/** Refusals are final. While the gateway is unreachable, reads retry without end, and the connection note is shown. */
 function shouldRetry(failures: number, error: Error): boolean {
   if (!(error instanceof PosternClientError)) return failures < maxRetries;
   return error.status === 0 || (failures < maxRetries && error.status >= 500);

@@ -11,7 +11,7 @@ export interface SessionFilters {
   readonly dir: string;
   readonly status: SessionStatus | "";
   readonly label: string;
-  /** Empty: not archived, but all in a search. */
+  /** Empty: sessions that are not archived; in a search, all. */
   readonly show: "" | "pinned" | "archived";
 }
 
@@ -46,7 +46,7 @@ export interface SessionsAsked {
 }
 
 export const sessionPageSize = 40;
-/** Many times the gateway's default limit. */
+/** Many times the gateway's default limit of sessions. */
 const maxLive = 200;
 /** The list grows while old transcripts are indexed. */
 const indexingPollMs = 2_000;

@@ -8,7 +8,7 @@ const noticeSchema = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("event"), event: sessionEventSchema }),
   z.object({ kind: z.literal("reset") }),
   z.object({ kind: z.literal("state"), state: z.enum(["connecting", "live", "offline"]) }),
-  /** Asks whether there is a leader, who answers with a `state`. */
+  /** Asks for a leader, which answers with a `state`. */
   z.object({ kind: z.literal("hello") }),
 ]);
 type Notice = z.infer<typeof noticeSchema>;
@@ -101,7 +101,7 @@ export async function followSharedEvents(
       steal = false;
       try {
         await navigator.locks.request(lockName, options, () => lead(taken.signal));
-        return; // over, or not allowed any more
+        return; // ended, or no longer allowed
       } catch {
         // Aborted, or another page took the lock: wait for it again.
         taken.abort();

@@ -54,7 +54,7 @@ export function useSignOut() {
       // Pending requests are now refused, and must not redirect back to this page.
       whenSignedOut(() => undefined);
       forgetKey();
-      // The gateway has removed its subscription with the sign-in. Not awaited: a push service can be slow.
+      // The gateway removed the subscription together with the sign-in. Not awaited: a push service can be slow.
       if (notifiedAccount() !== null) void import("../push/this-browser.ts").then(({ turnOffHere }) => turnOffHere());
     },
   });
@@ -108,6 +108,6 @@ export function usePasskeySignIn() {
       const credential = await startAuthentication({ optionsJSON: options });
       return acting.signInWithPasskey({ ceremonyId, credential: { ...credential } }, { output: signedInSchema });
     },
-    gcTime: 0, // the key of the sign-in is in the answer
+    gcTime: 0, // the response contains the key of the sign-in
   });
 }

@@ -46,7 +46,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
   const { commands, searching } = useCommands(words);
   const listId = useId();
   const list = useRef<HTMLUListElement>(null);
-  // The last one searches further.
+  // The last entry searches all sessions.
   const found = commands.length > maxShown ? [...commands.slice(0, maxShown - 1), ...commands.slice(-1)] : commands;
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
@@ -169,7 +169,7 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
     const listed = (page: SessionPage | undefined): readonly Command[] =>
       page?.listed.map(({ session }) => toSession(session)) ?? [];
     const known = [...(live.data ?? []).map(toSession), ...listed(recent.data)].filter(fits);
-    // Ignore results of the previous query.
+    // Ignores results of the previous query.
     const found = wanted === "" || search.isPlaceholderData ? [] : listed(search.data);
     const sessions = new Map([...known, ...found].map((command) => [command.id, command]));
     const settings = [
@@ -214,12 +214,12 @@ function useCommands(words: string): { readonly commands: readonly Command[]; re
 interface SessionAction {
   readonly label: string;
   readonly icon: LucideIcon;
-  /** A key of the session page, or what else to do. */
+  /** A shortcut key of the session page, or another action. */
   readonly act: SessionKey | ((navigate: NavigateFunction) => void);
 }
 type SessionKey = (typeof sessionShortcutList)[number]["keys"];
 
-/** What can be done with the session whose page is open. */
+/** Actions for the session whose page is open. */
 function sessionActions(pathname: string, scopes: readonly Scope[]): readonly SessionAction[] {
   const sessionId = /^\/sessions\/([^/]+)$/.exec(pathname)?.[1];
   if (sessionId === undefined) return [];
@@ -237,7 +237,7 @@ function sessionActions(pathname: string, scopes: readonly Scope[]): readonly Se
   return [...(scopes.includes("coding:write") ? writes : []), ...reads];
 }
 
-/** The palette gives the focus back as it closes; then the key is the page's. */
+/** The palette returns the focus as it closes. Only then does the page receive the key. */
 function pressAfterClose(key: SessionKey): void {
   setTimeout(() => pressShortcut(key), 0);
 }

@@ -12,12 +12,12 @@ export function createKeySequence(now: () => number = () => performance.now()) {
   let read: { readonly event: unknown; readonly keys: string; readonly isSecond: boolean } | null = null;
 
   return {
-    /** @returns forgets the shortcuts */
+    /** @returns a function that removes the shortcuts */
     register(shortcuts: readonly { readonly keys: string }[]): () => void {
       lists.add(shortcuts);
       return () => lists.delete(shortcuts);
     },
-    /** The keys that a press completes: both of a sequence, or its own. `isSecond`: only a two-key shortcut may use it. */
+    /** The keys that a press completes: both keys of a sequence, or only this one. `isSecond`: only a two-key shortcut may use it. */
     press(event: unknown, key: string): { readonly keys: string; readonly isSecond: boolean } {
       if (read !== null && read.event === event) return read;
       const before = first !== null && now() - first.atMs <= sequenceMs ? first.key : null;

@@ -42,7 +42,7 @@ export const mainPlaces: readonly Place[] = [
   { to: "/folders", label: "Folders", icon: Folder, keys: "g f", needs: "admin" },
 ];
 
-/** Who has access, and who used it: one group of the sidebar, collapsed unless one of its pages is open. */
+/** Pages about access, in one group of the sidebar that is collapsed unless one of its pages is open. */
 export const accessPlaces: readonly Place[] = [
   { to: "/apps", label: "Connected apps", icon: AppWindow, keys: "g c" },
   { to: "/tokens", label: "Tokens", icon: KeyRound, keys: "g t", needs: "admin" },

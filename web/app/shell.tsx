@@ -39,7 +39,7 @@ const noScopes: readonly Scope[] = [];
 
 type Overlay = "none" | "menu" | "palette" | "help";
 
-/** Focuses the search field of the page. @returns false if it has none */
+/** Focuses the search field of the page. @returns false if the page has none */
 function focusSearch(): boolean {
   const search = document.querySelector<HTMLInputElement>('main input[type="search"]');
   search?.select();
@@ -102,7 +102,7 @@ export function Shell() {
       <header
         className={classNames(
           "flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel pr-3 pl-2 lg:hidden [@media(max-height:480px)]:h-9",
-          // A session has its own header, which leads back.
+          // A session has its own header with a link back.
           pathname.startsWith("/sessions/") && "hidden",
         )}
       >
@@ -149,7 +149,7 @@ export function Shell() {
 /** A gateway usually restarts faster than a note could be read. */
 const quietMs = 1_200;
 
-/** The one place that reports an unreachable gateway. */
+/** The only place that reports an unreachable gateway. */
 function ConnectionNote() {
   const offline = !useConnected();
   const [shown, setShown] = useState(false);

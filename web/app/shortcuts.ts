@@ -58,7 +58,7 @@ function inTerminal(target: EventTarget | null): boolean {
 /** How long a key press waits for rows to load. */
 const maxWaitMs = 15_000;
 
-/** `j` and `k` through the links of a list. At an element with `data-more`, a press waits for the rows that it loads. */
+/** Moves with `j` and `k` through the links of a list. At an element with `data-more`, a press waits for the rows that it loads. */
 export function listShortcuts(selector: string, thing: string): readonly Shortcut[] {
   const move = createMover(selector);
   return [
@@ -68,7 +68,7 @@ export function listShortcuts(selector: string, thing: string): readonly Shortcu
 }
 
 function createMover(selector: string): (by: number) => void {
-  /** Steps that wait for rows, and the row they start from. */
+  /** Steps that are waiting for rows, and the row where they start. */
   let owed = 0;
   let from: HTMLElement | null = null;
   let endsAtMs = 0;
@@ -127,7 +127,7 @@ export const sessionShortcutList = [
 
 export type SessionDeed = (typeof sessionShortcutList)[number]["does"];
 
-/** Keys of the permission request that waits in a session. */
+/** Keys for a session's open permission request. */
 export const answerKeys = { allow: "a", deny: "d" } as const;
 
 export const answerShortcutList = [

@@ -8,7 +8,7 @@ import { clearSelection, useSelection } from "./selection.ts";
 
 const running: Readonly<Record<BulkDeed, string>> = { close: "Closing", archive: "Archiving", restore: "Restoring" };
 
-/** What can be done to all selected sessions, its progress and its failures. */
+/** Actions for all selected sessions, with their progress and failures. */
 export function BulkBar() {
   const selection = useSelection();
   const { run, failures, start, dismiss } = useBulk();

@@ -11,7 +11,7 @@ import { showToast } from "./toasts.tsx";
 
 export type BulkDeed = "close" | "archive" | "restore";
 
-/** A run over the selected sessions; null: none runs. */
+/** A run over the selected sessions; null if none is in progress. */
 export interface BulkRun {
   readonly deed: BulkDeed;
   readonly done: number;
@@ -29,7 +29,7 @@ interface BulkState {
   readonly failures: readonly BulkFailure[];
 }
 
-/** A close can take seconds; more at once only compete. */
+/** A close can take seconds. More at the same time only slow each other down. */
 const atOnce = 3;
 
 let state: BulkState = { run: null, failures: [] };

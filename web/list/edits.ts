@@ -8,7 +8,7 @@ import { queryKeys } from "../api/query.ts";
 import { sessionTitle } from "../ui/session-state.ts";
 import { showToast } from "./toasts.tsx";
 
-/** What a person does to a session in a list. Failures are shown at the bottom of the page. */
+/** Changes that a person makes to a session in a list. Failures are shown at the bottom of the page. */
 export interface SessionDeeds {
   rename(session: SessionSummary, title: string): Promise<void>;
   pin(session: SessionSummary, pinned: boolean): Promise<void>;

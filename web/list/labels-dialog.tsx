@@ -9,7 +9,7 @@ import { sessionTitle } from "../ui/session-state.ts";
 import { useSessionDeeds } from "./edits.ts";
 import { LabelChip } from "./label-chip.tsx";
 
-/** Adds and removes labels, one at a time, so that those which another person adds meanwhile stay. */
+/** Adds and removes labels one at a time, so that labels added by another person at the same time are kept. */
 export function LabelsDialog({ session, onClose }: { readonly session: SessionSummary; readonly onClose: () => void }) {
   const deeds = useSessionDeeds();
   const known = useLabels().data ?? [];

@@ -13,7 +13,7 @@ import { anchor, clearSelection, selectAll, toggle } from "./selection.ts";
 
 const groupName = "postern.session-group";
 
-/** The address names the group; without one, the last choice of this browser applies. */
+/** The group comes from the address or, without one, from this browser's last choice. */
 export function useRememberedGroup(
   group: SessionGroup | "",
   change: (changes: { readonly group: SessionGroup | "" }) => void,
@@ -22,19 +22,19 @@ export function useRememberedGroup(
     const stored = sessionGroups.find((one) => one === localStorage.getItem(groupName));
     if (group === "" && stored !== undefined) change({ group: stored });
   });
-  // Only when the page opens: afterwards the choice is remembered.
+  // Only when the page opens; after that, the choice is remembered.
   useEffect(() => restore(), []);
   useEffect(() => {
     localStorage.setItem(groupName, group);
   }, [group]);
 }
 
-/** Loaded at most for one range. */
+/** The most that is loaded for one range. */
 const maxRangePages = 50;
 
 /**
- * Selection in a list whose rows are partly not rendered. A range covers every row between its ends in the order shown, and loads
- * the pages in between. Ctrl+A selects the rows that are rendered, Escape none.
+ * Selection in a list that renders only some of its rows. A range covers every row between its ends in the order shown, and loads the pages
+ * in between. Ctrl+A selects the rendered rows, Escape clears the selection.
  */
 export function useToggle(asked: SessionsAsked, above: readonly ListedSession[]) {
   const client = useQueryClient();
@@ -96,7 +96,7 @@ export function useToggle(asked: SessionsAsked, above: readonly ListedSession[])
 
 const maxPages = 5_000;
 
-/** The page that shows a session; the first one for those above all pages. */
+/** The page that shows a session; the first page for sessions above all pages. */
 function pageWith(pageOf: (page: number) => readonly SessionSummary[] | undefined, sessionId: string | null): number {
   for (let page = 0; page < maxPages; page += 1) {
     if (pageOf(page)?.some((session) => session.sessionId === sessionId) === true) return page;

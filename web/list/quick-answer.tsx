@@ -6,10 +6,10 @@ import { viewOfTool } from "../session/tool-summary.ts";
 import { Button } from "../ui/button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 
-/** Longer commands are decided on the session's page, which shows all of them. */
+/** Longer commands are decided on the session's page, which shows them in full. */
 const maxLength = 200;
 
-/** The request of a session, if it is one command that can be decided in a row of the list. */
+/** The session's request, if it is a single command that can be decided in a row of the list. */
 export function quickCommand({ permissions }: SessionSummary): string | null {
   const [permission, ...more] = permissions;
   if (permission === undefined || more.length > 0) return null;

@@ -31,7 +31,7 @@ export function RowActions(props: { readonly session: SessionSummary; readonly o
   );
 }
 
-/** The title in place, to be changed: Enter or leaving it saves, Escape does not. */
+/** Edits the title in place. Enter or leaving the field saves, Escape does not. */
 export function TitleField({ session, className }: { readonly session: SessionSummary; readonly className?: string }) {
   const deeds = useSessionDeeds();
   const before = session.title ?? "";

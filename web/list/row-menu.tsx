@@ -37,7 +37,7 @@ export function RowMenu(props: {
           <Menu.Content
             align="end"
             sideOffset={4}
-            // A rename puts the focus into its own field.
+            // Renaming moves the focus to its own field.
             onCloseAutoFocus={(event) => document.activeElement instanceof HTMLInputElement && event.preventDefault()}
             className="z-50 min-w-44 rounded-lg border border-line-strong bg-raised p-1 text-sm shadow-float"
           >

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 
-/** The selected sessions by ID, in the order of selection. Only sessions that were shown when they were selected. */
+/** The selected sessions by ID, in the order of selection. Contains only sessions that were visible when they were selected. */
 export type Selection = ReadonlyMap<string, SessionSummary>;
 
 const none: Selection = new Map();
@@ -66,7 +66,7 @@ export function deselect(sessionIds: readonly string[]): void {
   set(new Map([...selected].filter(([id]) => !sessionIds.includes(id))));
 }
 
-/** Selects or deselects one session; with `range`, also all rows shown between it and the last one. */
+/** Selects or deselects one session; with `range`, also all visible rows between it and the last one. */
 export function toggle(
   session: SessionSummary,
   { range, shown }: { readonly range: boolean; readonly shown: readonly SessionSummary[] },
@@ -86,7 +86,7 @@ export function selectAll(shown: readonly SessionSummary[]): void {
   set(new Map(shown.map((session) => [session.sessionId, session])));
 }
 
-/** By ID, because rows move while sessions work. Empty if one of both is not shown. */
+/** By ID, because rows move while sessions work. Empty if one of the two is not shown. */
 export function sessionsBetween<One extends { readonly sessionId: string }>(
   shown: readonly One[],
   fromId: string | null,
@@ -98,7 +98,7 @@ export function sessionsBetween<One extends { readonly sessionId: string }>(
   return shown.slice(Math.min(from, to), Math.max(from, to) + 1);
 }
 
-/** The newest state of selected sessions that the list has read since. Those that it no longer shows are deselected. */
+/** Updates the selected sessions to the newest state that the list has read, and deselects those that it no longer shows. */
 export function refreshSelection(fresh: readonly SessionSummary[]): void {
   const changed = fresh.filter((session) => {
     const before = selected.get(session.sessionId);

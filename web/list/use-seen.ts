@@ -31,7 +31,7 @@ export function useSeen({
         markedAt.current = updatedAt;
         void client.invalidateQueries({ queryKey: queryKeys.sessionLists });
       } catch (error) {
-        // Once: the next change tries again.
+        // Tried once; the next change tries again.
         if (!failed.current)
           showToast({ tone: "danger", text: `Cannot mark this session as read: ${messageOf(error)}` });
         failed.current = true;

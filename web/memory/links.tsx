@@ -72,7 +72,7 @@ export function EntityLink(props: {
 /** A link to a session, or plain text without the scope coding:read. */
 export function SessionLink(props: {
   readonly sessionId: string;
-  /** More specific than the text, for lists. */
+  /** A more specific label than the text, for lists. */
   readonly label?: string;
   readonly className?: string;
   readonly children: ReactNode;

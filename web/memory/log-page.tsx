@@ -24,7 +24,7 @@ export function LogPage() {
   return <OneLog key={logId} logId={logId} />;
 }
 
-/** Nothing of a deleted entry stays cached. */
+/** A deleted entry must not stay in the cache. */
 function OneLog({ logId }: { readonly logId: string }) {
   const [left, setLeft] = useState<LogDeletion | "gone" | null>(null);
   const onGone = useCallback(() => setLeft("gone"), []);
@@ -47,7 +47,7 @@ function Entry(props: {
   }, [gone, onGone]);
   const mayWrite = useMay("logs:write");
   const [deleting, setDeleting] = useState(false);
-  // Before anything that is still cached.
+  // Shown instead of anything that is still cached.
   if (gone) return <GonePage />;
   if (log === undefined) {
     return (

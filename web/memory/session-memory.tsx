@@ -95,7 +95,7 @@ function DeleteSessionDialog(props: {
       }
       confirm="Delete permanently"
       act={remove}
-      // If nothing is left, the answer of an earlier attempt was lost.
+      // If nothing is left, the response of an earlier attempt was lost.
       onConfirm={() =>
         remove.mutate(sessionId, { onSuccess: onDeleted, onError: (error) => isGone(error) && onClose() })
       }

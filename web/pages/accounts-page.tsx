@@ -43,7 +43,7 @@ export function AccountsPage() {
               key={account.accountId}
               account={account}
               busy={newLink.isPending && newLink.variables === account.accountId}
-              disabled={newLink.isPending} // its answer is shown once: a second one would take its place
+              disabled={newLink.isPending} // its response is shown once, and a second one would replace it
               onLink={() =>
                 newLink.mutate(account.accountId, {
                   onSuccess: (link) => setHanded({ name: account.name, link }),

@@ -20,7 +20,7 @@ const originWords: Readonly<Record<ClientOrigin, string>> = {
   document: "described at its own address",
 };
 
-/** Apps that can request access. Being known grants none. */
+/** Apps that can request access. Being listed grants none. */
 export function KnownClients() {
   const clients = useClients();
   const [adding, setAdding] = useState(false);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Scope, scopeSchema } from "../../src/wire/access.ts";
 import type { AuditAction, AuditEntry, AuditKind } from "../../src/wire/accounts.ts";
 
-/** An entry as a sentence, with the name of its subject. */
+/** The parts of a sentence about an entry, with the name of its subject. */
 export interface AuditWords {
   readonly who: string;
   readonly did: string;
@@ -28,7 +28,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   permission: "Standing rules",
 };
 
-/** What was done, around the name; and the actor when no account is known. */
+/** The words before and after the name, and the actor if no account is known. */
 const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: string, unknown?: string]>> = {
   sign_in_link_created: ["created a sign-in link for"],
   signed_in: ["signed in"],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { NewSession } from "./start-session.ts";
 
 const choicesName = "postern.new-session";
-/** Before there were other choices. */
+/** The defaults until the user makes a choice. */
 const lastDirName = "postern.last-dir";
 
 const choicesSchema = z.object({
@@ -21,7 +21,7 @@ export function lastChoices(): Choices {
   try {
     return choicesSchema.parse(JSON.parse(localStorage.getItem(choicesName) ?? ""));
   } catch {
-    // There are none, or those of another version.
+    // None are stored, or they are from another version.
     const dir = localStorage.getItem(lastDirName) ?? "";
     return { dir, agent: "", models: {}, permissionMode: "ask", worktree: false };
   }

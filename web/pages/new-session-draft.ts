@@ -53,6 +53,6 @@ export function keptDraft(): Draft {
     const set = Object.entries(given).filter(([, value]) => value !== undefined);
     return { given: Object.fromEntries(set), idempotencyKey };
   } catch {
-    return newDraft(); // there is none, or one of another version
+    return newDraft(); // there is none, or it is from another version
   }
 }

@@ -19,7 +19,7 @@ interface OptionsProps {
   readonly onChange: (changes: Partial<NewSession>) => void;
 }
 
-/** Where and with what the session starts, in one line. */
+/** Where the session starts and with which options, in one line. */
 export function NewSessionOptions({
   form,
   errors,
@@ -109,7 +109,7 @@ export function NewSessionOptions({
 
 const everything = { query: "", everywhere: false, group: "", filters: noFilters } as const;
 
-/** Models that this agent was used with lately: no agent lists those that it has. */
+/** Models recently used with this agent, because no agent lists its models. */
 function useModels(agent: string): readonly string[] {
   const { data } = useSessionPage(everything, 0);
   const used = (data?.listed ?? []).flatMap(({ session }) =>

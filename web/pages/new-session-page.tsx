@@ -55,7 +55,7 @@ export function NewSessionPage() {
     prompt: given.prompt ?? "",
   };
   const change = (changes: Partial<NewSession>): void => {
-    // A changed form is another request.
+    // A changed form is a different request.
     const next = { ...newDraft(), given: { ...given, ...changes } };
     setDraft(next);
     keepDraft(localStorage, draftName, JSON.stringify(next));
@@ -70,7 +70,7 @@ export function NewSessionPage() {
     place: newSessionDraft,
     text: sharedText(given),
     onTake: (text) => change({ prompt: "", ...sharedForm(text) }),
-    // A link to a new session in a folder is another form.
+    // A link to a new session in a folder opens a different form.
     enabled: asked === null,
   });
   const promptBox = useRef<HTMLTextAreaElement>(null);
@@ -88,7 +88,7 @@ export function NewSessionPage() {
     start.mutate(
       {
         form,
-        // With other files it is another request.
+        // Different files make it a different request.
         idempotencyKey: [idempotencyKey, ...attachments.ids.map((id) => id.slice(0, 6))].join(" "),
         attachments: attachments.ids,
         isCommand: mayDrive && completion.isCommand(form.prompt),
@@ -98,7 +98,7 @@ export function NewSessionPage() {
           keepChoices(form);
           keepDraft(localStorage, draftName, "");
           void shared.sent();
-          // Replaces the form, so that Back leads to the page before it.
+          // Replaces the form in the history, so that Back leads to the previous page.
           void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
         },
       },

@@ -20,7 +20,7 @@ const delays = [
   [600, "Wait 10 minutes"],
 ] as const;
 
-/** What all browsers of the account are notified of, and when. */
+/** The notification preferences for all browsers of the account. */
 export function PushPreferenceFields() {
   const preferences = usePushPreferences();
   const { change, error } = useChangePushPreferences();
@@ -69,7 +69,7 @@ export function PushPreferenceFields() {
   );
 }
 
-/** A value that was set elsewhere stays selectable. */
+/** A value that was set elsewhere can still be selected. */
 function withCurrent(seconds: number): readonly (readonly [number, string])[] {
   if (delays.some(([known]) => known === seconds)) return delays;
   return [...delays, [seconds, `Wait ${seconds} seconds`] as const].toSorted(([a], [b]) => a - b);

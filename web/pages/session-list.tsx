@@ -47,7 +47,7 @@ export function SessionList(props: {
       <h2 className="label-caps mb-1.5 px-1">
         {title} {counted && <span className="font-normal">{total}</span>}
       </h2>
-      {/* Pages come and go in exchange for as much room: a browser that takes one for its place to hold on to would jump by a page. */}
+      {/* Pages are replaced by empty space of the same height, so a browser that used one as its scroll anchor would jump by a page. */}
       <div ref={list} className="overflow-hidden rounded-xl border border-line bg-panel [overflow-anchor:none]">
         <Room px={abovePx} />
         {Array.from({ length: last - first + 1 }, (_, at) => first + at).map((page) => (
@@ -158,7 +158,7 @@ const SessionRow = memo(function SessionRow({
   const selected = useIsSelected(session.sessionId);
   const selecting = useIsSelecting();
   const renaming = useIsRenaming(session.sessionId);
-  // While an agent works, everything is news.
+  // While an agent works, everything would count as unread.
   const unread = session.unread && tone !== "working";
   // On a phone this goes below the title, which needs the width.
   const standing = (
@@ -189,7 +189,7 @@ const SessionRow = memo(function SessionRow({
             type="checkbox"
             aria-label={`Select ${sessionTitle(session)}`}
             checked={selected}
-            // React reports a change without its keys.
+            // React's change event does not include modifier keys.
             onChange={() => undefined}
             onClick={(event) => void onToggle(session, event.shiftKey)}
             className="size-3.5 accent-(--color-accent-fill)"

@@ -51,7 +51,7 @@ export function SessionsPage() {
   useShortcuts(sessionListShortcuts);
   useRememberedGroup(what.group, change);
   const address = JSON.stringify(what);
-  // What the filters hide is not selected.
+  // Sessions hidden by the filters are not selected.
   useEffect(() => startSelection(address), [address]);
   useEffect(() => clearSelection, []);
   const onToggle = useToggle(what, groups.above);

@@ -10,7 +10,7 @@ import { Section } from "../ui/page.tsx";
 import { Rows } from "../ui/rows.tsx";
 import { exactTime, RelativeTime } from "../ui/time.tsx";
 
-/** Rules that answer permission requests: what they cover, how often they did, and who created them. */
+/** Rules that answer permission requests: what they cover, how often they were used, and who created them. */
 export function RuleSettings() {
   return useMay("coding:read") ? <RuleSection /> : null;
 }

@@ -85,7 +85,7 @@ export async function startSession(
   return (await acting.codingAsk({ ...input, ...files, ...kind }, { output: askOutputSchema })).sessionId;
 }
 
-/** The fields of a request that say where and with what a session starts. Empty ones are left to the gateway. */
+/** The request fields for where and how a session starts. The gateway fills in empty ones. */
 export function placeOf(form: Omit<NewSession, "permissionMode" | "prompt">) {
   const [model, branch] = [form.model.trim(), form.branch.trim()];
   return {

@@ -83,14 +83,14 @@ function hasKey({ options }: PushSubscription, publicKey: string): boolean {
   return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "") === publicKey;
 }
 
-/** Ends the subscription in the browser. The gateway's is removed on its own. Never throws. */
+/** Ends the subscription in the browser. The gateway's subscription is removed separately. Never throws. */
 export async function turnOffHere(): Promise<void> {
   rememberNotified(null);
   try {
     const subscription = await current();
     if (subscription !== null) await within(unsubscribeMs, subscription.unsubscribe(), "");
   } catch {
-    // The gateway no longer sends to it, and its push service forgets it.
+    // The gateway no longer sends to it, and the push service drops it.
   }
 }
 

@@ -4,10 +4,10 @@ import { acting } from "../api/client.ts";
 import { notifiedAccount } from "./notified-account.ts";
 
 const presenceMs = 60_000;
-/** A reload right after another has nothing to renew. */
+/** After a quick reload, there is nothing to renew. */
 const renewAfterMs = 3_000;
 
-/** Keeps this browser's subscription, opens what a notification points to, and reports that this page is in use. */
+/** Renews this browser's subscription, opens the target of a notification, and reports that this page is in use. */
 export function usePush(accountId: string | undefined): void {
   const navigate = useNavigate();
   useEffect(() => {
@@ -23,7 +23,7 @@ export function usePush(accountId: string | undefined): void {
   useEffect(() => {
     if (accountId === undefined || notifiedAccount() !== accountId) return;
     const timer = setTimeout(() => {
-      // Without a network it is renewed with the next visit.
+      // Without a network, it is renewed at the next visit.
       void import("./this-browser.ts").then(({ renew }) => renew(accountId)).catch(() => undefined);
     }, renewAfterMs);
     return () => clearTimeout(timer);
@@ -32,7 +32,7 @@ export function usePush(accountId: string | undefined): void {
   useEffect(() => {
     if (accountId === undefined || !window.matchMedia("(hover: hover) and (pointer: fine)").matches) return;
     const report = (): void => {
-      // A report that is lost has no effect other than an early notification.
+      // A lost report only causes an early notification.
       if (document.visibilityState === "visible") void acting.notePushPresence().catch(() => undefined);
     };
     report();

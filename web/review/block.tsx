@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
-/** Part of a list that is rendered while it is near the visible part, or `kept`. Otherwise its space is kept free. */
+/** Part of a list that is rendered while it is near the visible part, or `kept`. Otherwise empty space takes its place. */
 export function Block({
   heightPx,
   kept,

@@ -14,7 +14,7 @@ export function linesWords({ line, endLine }: Pick<CommentRange, "line" | "endLi
   return line === endLine ? `Line ${line}` : `Lines ${line}–${endLine}`;
 }
 
-/** One comment. `apart`: away from its lines, which it quotes. */
+/** One comment. `apart`: shown away from its lines, which it then quotes. */
 export function CommentView({
   comment,
   review,

@@ -17,10 +17,10 @@ import { CommentView } from "./comment-view.tsx";
 import { ReviewPatch } from "./review-patch.tsx";
 import type { Review } from "./use-review.ts";
 
-/** With what the changes are compared. */
+/** What the changes are compared with. */
 export type Against = "base" | "head";
 
-/** A block of the list is rendered near the visible part: a change can have 5,000 files. */
+/** Blocks of the list are rendered only near the visible part, because a change can have 5,000 files. */
 const blockFiles = 50;
 const fileHeightPx = 33;
 

@@ -11,13 +11,13 @@ export interface CommentRange {
   readonly snippet: string;
 }
 
-/** The side and number of a line; null if it takes no comments. */
+/** The side and number of a line; null if it cannot have comments. */
 export function placeOf({ kind, number }: DiffLine): { readonly side: CommentSide; readonly line: number } | null {
   if (kind === "hunk" || number === null) return null;
   return { side: kind === "removed" ? "old" : "new", line: number };
 }
 
-/** The lines from one index to another, on the side of the first, as far as they follow one another. */
+/** The consecutive lines from one index to another, on the side of the first. */
 export function rangeOf(lines: readonly DiffLine[], from: number, to: number): CommentRange | null {
   const first = lines[from];
   const start = first === undefined ? null : placeOf(first);
@@ -43,7 +43,7 @@ export function rangeOf(lines: readonly DiffLine[], from: number, to: number): C
   };
 }
 
-/** Comments by the index of the line below which they are shown; `others` are on no line of this patch. */
+/** Comments by the index of the line above them; `others` are not on any line of this patch. */
 export function placeComments(
   lines: readonly DiffLine[],
   comments: readonly ReviewComment[],
@@ -70,12 +70,12 @@ export interface ChangedPart {
   readonly end: number;
 }
 
-/** Longer runs are rewritten text, where a counterpart is chance. */
+/** Longer runs are rewritten text, in which counterparts match only by chance. */
 const maxPaired = 40;
-/** A part that is most of the line says nothing that its colour does not. */
+/** If most of the line differs, marking the part adds nothing to the line's colour. */
 const maxShare = 0.7;
 
-/** In runs of as many removed lines as added ones, the part that differs, by index. */
+/** For runs with equal numbers of removed and added lines: the part of each line that differs, by index. */
 export function changedParts(lines: readonly DiffLine[]): ReadonlyMap<number, ChangedPart> {
   const parts = new Map<number, ChangedPart>();
   for (let at = 0; at < lines.length; ) {
@@ -126,7 +126,7 @@ export interface LinePiece extends CodePiece {
   readonly changed: boolean;
 }
 
-/** Cuts a line's pieces at the ends of its changed part. */
+/** Splits a line's pieces at the ends of its changed part. */
 export function markPieces(pieces: readonly CodePiece[], part: ChangedPart | undefined): readonly LinePiece[] {
   if (part === undefined) return pieces.map((piece) => ({ ...piece, changed: false }));
   let at = 0;

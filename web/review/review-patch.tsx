@@ -14,7 +14,7 @@ const blockRows = 100;
 /** `leading-5`: a line's height before it is rendered. */
 const lineHeightPx = 20;
 
-/** A range that is being selected, from the first line to the last, and whether its comment is being written. */
+/** The selected range, from the first line to the last, and whether a comment on it is being written. */
 interface Selection {
   readonly from: number;
   readonly to: number;
@@ -36,7 +36,7 @@ export function ReviewPatch({
   readonly patch: string;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
-  /** Whether removed lines are those of the base, on which one can comment. */
+  /** Whether removed lines are from the base; only those can have comments. */
   readonly removable: boolean;
   /** Side by side. */
   readonly split: boolean;
@@ -71,7 +71,7 @@ export function ReviewPatch({
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // Not those of a comment between the lines.
+    // Ignores keys in a comment between the lines.
     if (!(event.target instanceof HTMLElement) || event.target.dataset["line"] === undefined) return;
     const { key, shiftKey } = event;
     if (key === "ArrowDown" || key === "ArrowUp") move(key === "ArrowDown" ? 1 : -1, shiftKey);

@@ -9,7 +9,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, QueryState } from "../ui/notice.tsx";
 import type { Review } from "./use-review.ts";
 
-/** How many comments are open, and the way to send them. Nothing without open comments. */
+/** The number of open comments, and a button to send them. Empty if there are none. */
 export function SendReview({ review }: { readonly review: Review }) {
   const [asking, setAsking] = useState(false);
   const open = review.comments.filter(({ state }) => state === "open").length;
@@ -41,7 +41,7 @@ function SendDialog({ review, onClose }: { readonly review: Review; readonly onC
     },
   );
   const { data } = preview;
-  // Only what is shown: another caller of the account can add comments meanwhile.
+  // Only the comments shown, because another caller of the account can add some at the same time.
   const commentIds = data?.commentIds ?? [];
   const drafted = send.error instanceof PosternClientError && send.error.code === "composer_not_empty";
   return (

@@ -5,7 +5,7 @@ import { changedParts, type LinePiece, markPieces, piecesByLine } from "./review
 
 type Coloured = ReadonlyMap<number, readonly CodePiece[]>;
 
-/** The pieces of each line: coloured once the highlighter is loaded, and with the part of it that changed. */
+/** The pieces of each line, with its changed part marked, and coloured once the highlighter is loaded. */
 export function useLinePieces(
   lines: readonly DiffLine[],
   language: string,

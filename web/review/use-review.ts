@@ -12,7 +12,7 @@ import { acting, reading } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
 import type { CommentRange } from "./review-lines.ts";
 
-/** The comments on a session's changes, and what can be done with them. Read again after each event of the session. */
+/** The comments on a session's changes, and the actions on them. Read again after each event of the session. */
 export type Review = ReturnType<typeof useReview>;
 
 const noComments: readonly ReviewComment[] = [];

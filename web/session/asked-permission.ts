@@ -7,7 +7,7 @@ export function permissionCardId(permissionId: string): string {
   return `permission-${permissionId}`;
 }
 
-/** Shows and focuses the request that the address names, as that of a notification does. Once for each visit of the address. */
+/** Shows and focuses the request in the address, for example after a click on a notification. Once for each visit of the address. */
 export function useAskedPermission(permissions: readonly PendingPermission[], show: () => void): void {
   const { hash, key } = useLocation();
   const done = useRef<string | null>(null);
@@ -31,6 +31,6 @@ function safelyDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // then it names no request
+    return text; // then it contains no request
   }
 }

@@ -18,11 +18,11 @@ interface Item {
 
 /** The files of one prompt box. */
 export interface PromptAttachments {
-  /** Ids of what is uploaded. */
+  /** Ids of the uploaded files. */
   readonly ids: readonly string[];
   /** Whether the prompt has to wait: a file is being uploaded, or was refused. */
   readonly isBlocked: boolean;
-  /** The files are in the gateway's hands: forget them here. */
+  /** Forgets the files here, because the gateway now has them. */
   clear(): void;
   /** For the element around the prompt. */
   readonly dropTarget: {

@@ -55,7 +55,7 @@ export async function* readCast(body: ReadableStream<Uint8Array>): AsyncGenerato
       if (done) return;
     }
   } finally {
-    await reader.cancel().catch(() => undefined); // it is over either way
+    await reader.cancel().catch(() => undefined); // it is ending anyway
   }
 }
 

@@ -9,7 +9,7 @@ export interface CompletedWord {
   readonly q: string;
 }
 
-// A longer word is no name.
+// A longer word cannot be a name.
 const maxLength = 200;
 
 /** The word before the caret, if it can be completed: a command only at the beginning of the prompt. */
@@ -23,7 +23,7 @@ export function wordAt(text: string, caret: number): CompletedWord | null {
   return { kind: sign === "@" ? "file" : "skill", from: caret - q.length - 1, q };
 }
 
-/** Those of the last answer that still match, while the next one is on its way. */
+/** Items of the last response that still match, while the next one is loading. */
 export function stillMatching(items: readonly CompletionItem[], q: string): readonly CompletionItem[] {
   const wanted = q.toLowerCase();
   return items.filter(({ label, detail }) => {

@@ -26,7 +26,7 @@ export function useCompletion(props: {
   const { box, text, onChange, place, side = "above" } = props;
   const id = useId();
   const [caret, setCaret] = useState<number | null>(null);
-  /** Where a word was closed with Escape, or by choosing it. */
+  /** The word for which the list was closed, with Escape or by choosing an item. */
   const [closedAt, setClosedAt] = useState<number | null>(null);
   const [chosen, setChosen] = useState({ at: 0, of: "" });
   const nextCaret = useRef<number | null>(null);
@@ -101,7 +101,7 @@ export function useCompletion(props: {
   };
 }
 
-/** Those of the last answer until there is a newer one, as far as they match. */
+/** Matching items of the last response, until there is a newer one. */
 function useItems(word: CompletedWord | null, place: CompletionPlace | null): readonly CompletionItem[] {
   const kind = word?.kind === "file" ? "file" : "command";
   const q = word?.q ?? "";
@@ -122,7 +122,7 @@ function useItems(word: CompletedWord | null, place: CompletionPlace | null): re
   return word.kind === "skill" ? items.filter((item) => item.kind === "skill") : items;
 }
 
-/** The commands among what was listed for this place. The gateway checks them again. */
+/** The commands that were listed for this place. The gateway checks them again. */
 function useCommands(items: readonly CompletionItem[], place: CompletionPlace | null) {
   const of = JSON.stringify(place);
   const listed = useRef({ of, names: new Set<string>() });

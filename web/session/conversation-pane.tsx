@@ -7,7 +7,7 @@ import { SearchedText, TurnSearch } from "./turn-search.tsx";
 import type { Jumps } from "./use-jumps.ts";
 import type { LoadedSession } from "./use-session.ts";
 
-/** The turns of a session with their search, what waits for the user, and the prompt box. */
+/** The turns of a session with their search, open requests, and the prompt box. */
 export function ConversationPane(props: {
   /** The id of the page's address. */
   readonly sessionId: string;

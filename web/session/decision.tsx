@@ -5,7 +5,7 @@ import { Form, TextArea } from "../ui/field.tsx";
 import type { PermissionAnswer } from "./question-form.tsx";
 import { RememberMenu } from "./remember-menu.tsx";
 
-/** A request that just appeared, or took the place of another, is not answered by a key that was meant for something else. */
+/** Delays keys for a request that just appeared or replaced another, because the key may have been meant for something else. */
 const settleMs = 700;
 let settledAtMs = 0;
 
@@ -16,7 +16,7 @@ function settle(): void {
 /** Allow, for once or for longer, or deny with an optional message. */
 export function Decision(props: {
   readonly plan: boolean;
-  /** The request; null if its answer counts only once. */
+  /** The request; null if its answer can apply only once. */
   readonly remembers: { readonly sessionId: string; readonly permissionId: string } | null;
   readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly onAnswer: (answer: PermissionAnswer) => void;
@@ -98,7 +98,7 @@ export function Decision(props: {
   );
 }
 
-/** Keys answer the request with the focus, or else the first one; none while something else is open above the page. */
+/** Keys answer the focused request, or else the first one. They are off while something else is open above the page. */
 function isMeant(place: RefObject<HTMLDivElement | null>): boolean {
   if (performance.now() < settledAtMs) return false;
   if (document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"], [role="listbox"]') !== null)

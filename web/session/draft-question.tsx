@@ -16,7 +16,7 @@ export function DraftQuestion(props: {
 }) {
   const { draft, isCommand, onChoose, onCancel } = props;
   const group = useRef<HTMLDivElement>(null);
-  // Not one of the buttons: a second Enter in the prompt box must not choose.
+  // No button gets the focus, so that a second Enter in the prompt box does not choose one.
   useEffect(() => group.current?.focus(), []);
   useEffect(() => {
     const element = group.current;

@@ -3,7 +3,7 @@ const prefix = "postern.draft.";
 const maxDraftLength = 100_000;
 const maxDrafts = 30;
 
-/** Of `Storage`, what drafts need. */
+/** The part of `Storage` that drafts need. */
 export interface DraftStorage {
   readonly length: number;
   key(index: number): string | null;
@@ -29,7 +29,7 @@ export function keepDraft(storage: DraftStorage, sessionId: string, text: string
     storage.setItem(name, `${Date.now()}\n${text}`);
     for (const old of draftNames(storage).slice(maxDrafts)) storage.removeItem(old);
   } catch {
-    storage.removeItem(name); // an older text of it would be worse than none
+    storage.removeItem(name); // an outdated text would be worse than none
   }
 }
 

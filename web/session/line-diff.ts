@@ -1,4 +1,4 @@
-/** `number` is the line's in the new text; of a removed line, in the old text. */
+/** `number` is the line's number in the new text or, for a removed line, in the old text. */
 export interface DiffLine {
   readonly kind: "context" | "added" | "removed" | "hunk";
   readonly text: string;

@@ -13,7 +13,7 @@ export interface MarkdownText {
 }
 
 // Malicious text takes the parser more than linear time. These bounds keep it far under a second.
-/** Answers and plans are a few thousand characters. */
+/** Answers and plans have a few thousand characters. */
 const maxLength = 32_000;
 const maxLines = 1_000;
 /** Longer paragraphs stay unformatted. */
@@ -30,7 +30,7 @@ const parser = createParser();
 export function readMarkdown(text: string): MarkdownText {
   const end = lengthToFormat(text);
   const tokens = parser.parse(text.slice(0, end), {});
-  // The parser drops deeper nesting, and nothing of a transcript may be hidden.
+  // The parser drops deeper nesting, but no part of a transcript may be hidden.
   const whole = tokens.length > 0 && tokens.every(({ level }) => level < maxNesting - 1);
   return whole ? { nodes: treeOf(tokens, maxNesting), rest: text.slice(end) } : { nodes: [], rest: text };
 }

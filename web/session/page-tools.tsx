@@ -39,7 +39,7 @@ export function ShowPane({ label, onShow }: { readonly label: string; readonly o
 export function PageItems(props: {
   /** Whether something waits for the user. */
   readonly waits: boolean;
-  /** Null where there is one pane. */
+  /** Null if there is only one pane. */
   readonly layout: SessionLayout | null;
   readonly onLayout: (change: Partial<SessionLayout>) => void;
   readonly onJump: Jumps["jump"];

@@ -106,7 +106,7 @@ function Card({
 }: {
   readonly icon: LucideIcon;
   readonly title: string;
-  /** The agent and its tool, where the title does not name them. */
+  /** The agent and its tool, if the title does not contain them. */
   readonly asker?: string;
   readonly tool?: string;
   readonly permissionId: string | undefined;

@@ -66,10 +66,10 @@ export function PromptFiles(props: {
   );
 }
 
-/** The session and the turn that are shown; null where images of results cannot be read. */
+/** The session and the turn that are shown; null if images of results cannot be read. */
 export const ShownTurn = createContext<Pick<ResultImagePlace, "sessionId" | "turn"> | null>(null);
 
-/** The images that a tool returned. They are read when they come near the screen. */
+/** The images that a tool returned. They are loaded when they are near the visible part. */
 export function ResultImages({ call, images }: { readonly call: string; readonly images: readonly ResultImage[] }) {
   const place = useContext(ShownTurn);
   const [isNear, setNear] = useState(false);
@@ -129,7 +129,7 @@ function FileChip({ name, note }: { readonly name: string; readonly note: string
   );
 }
 
-/** Pictures that open large. */
+/** Pictures that can be enlarged. */
 function Gallery({ pictures }: { readonly pictures: readonly Picture[] }) {
   const [open, setOpen] = useState<number | null>(null);
   const shown = open === null ? undefined : pictures[open];
@@ -141,7 +141,7 @@ function Gallery({ pictures }: { readonly pictures: readonly Picture[] }) {
   return (
     <>
       {pictures.map(({ src, alt }, index) => (
-        // The pictures of a prompt have no identity but their place.
+        // The pictures of a prompt are identified only by their position.
         <button
           key={index}
           type="button"

@@ -22,7 +22,7 @@ import { behindDraftWords, counted, deliveryWords } from "./session-words.ts";
 import { sessionDraft, useSharedDraft } from "./shared-draft.ts";
 import { takeSummary } from "./use-session.ts";
 
-/** Without a choice, prompts that need one are refused. */
+/** Without a choice, the gateway refuses prompts that need one. */
 interface Choices {
   readonly kind?: "command";
   readonly allowCommands?: true;
@@ -51,7 +51,7 @@ export function PromptBox(props: {
   const attachments = useAttachments(sessionId, mayWrite);
   /** Resending the same text does not reach the agent twice. */
   const sending = useRef(nothingSent);
-  /** The last prompt, the number of turns before it, whether it went behind the terminal's text, and whether as a command. */
+  /** The last prompt, the number of turns before it, whether it was appended to the terminal's text, and whether it was sent as a command. */
   const [sent, setSent] = useState({ text: "", turnCount: 0, behindDraft: false, isCommand: false });
 
   const shared = useSharedDraft({
@@ -109,7 +109,7 @@ export function PromptBox(props: {
       takeSummary(client, sessionId, asked);
     },
     onError: (error) => {
-      // A refusal resets the choices, unless it asks for another one: the terminal may have other text by then.
+      // A refusal resets the choices, unless it asks for another choice, because the terminal's text may have changed.
       if (error instanceof PosternClientError && error.status >= 400 && error.status < 500 && !asksForChoice(error))
         sending.current = nothingSent;
     },

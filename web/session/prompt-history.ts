@@ -21,7 +21,7 @@ export function keepSent(storage: DraftStorage, sessionId: string, text: string)
   if (text.length > maxLength) return;
   const kept = [...sentFrom(storage, sessionId).filter((one) => one !== text), text].slice(-maxSent);
   try {
-    // In most browsers, an entry that is removed and set again comes last; elsewhere, an arbitrary session is dropped.
+    // In most browsers, an entry that is removed and set again comes last. In others, an arbitrary session is dropped.
     storage.removeItem(prefix + sessionId);
     const names = Array.from({ length: storage.length }, (_, at) => storage.key(at) ?? "");
     const others = names.filter((name) => name.startsWith(prefix));

@@ -41,7 +41,7 @@ export function planOf(input: unknown): string | null {
   return planSchema.safeParse(input).data?.plan ?? null;
 }
 
-/** Toggles a label, or replaces it where only one can be chosen. */
+/** Toggles a label, or replaces it if only one can be chosen. */
 export function chosen(choice: Choice, label: string, { multiple }: { readonly multiple: boolean }): Choice {
   if (!multiple) return { labels: [label], other: "" };
   const labels = choice.labels.includes(label)

@@ -144,7 +144,7 @@ function Files({ prompt: { attachments } }: { readonly prompt: QueuedPrompt }) {
   );
 }
 
-/** In the place of Send, while the agent works and there is nothing to send. */
+/** Replaces Send while the agent works and there is nothing to send. */
 export function StopButton({ sessionId }: { readonly sessionId: string }) {
   const stop = useAct({
     mutationFn: () => acting.codingInterrupt({ sessionId }, { output: interruptOutputSchema }),
@@ -165,7 +165,7 @@ async function queueAgain(
     {
       ...session,
       prompt: text,
-      // Queued once, however often the answer is lost.
+      // Queued only once, even if responses are lost.
       idempotencyKey: `undo-${cancelledId}`,
       ...(kind === "command" ? { allowCommands: true } : {}),
       ...(attachments.length === 0 ? {} : { attachments: attachments.map(({ attachmentId }) => attachmentId) }),
@@ -176,13 +176,13 @@ async function queueAgain(
   try {
     await acting.changeQueuedPrompt({ sessionId, promptId, position }, { output: changedPromptSchema });
   } catch (error) {
-    if (!hasCode(error, "prompt_already_sent")) throw error; // the agent was free: nothing waits
+    if (!hasCode(error, "prompt_already_sent")) throw error; // the agent was free, so nothing is queued
   }
 }
 
 const dragType = "application/x-postern-prompt";
 
-/** A prompt that is dropped on another one takes its place. */
+/** A prompt that is dropped on another takes its position. */
 function dragOf({ promptId, position }: QueuedPrompt, move: (change: Change) => void) {
   return {
     draggable: true,

@@ -7,7 +7,7 @@ import { MenuItem } from "./session-menu.tsx";
 
 const RememberDialog = lazy(async () => ({ default: (await import("./remember-dialog.tsx")).RememberDialog }));
 
-/** How long an answer counts. */
+/** How long an answer applies. */
 export interface RememberChoice {
   readonly label: string;
   readonly for: "session" | "folder";
@@ -35,7 +35,7 @@ export function rememberChoices(now: Date): readonly RememberChoice[] {
   ];
 }
 
-/** Beside Allow: the same answer for later requests too. Each choice first shows the rule in words. */
+/** Next to Allow: applies the same answer to later requests. Each choice first shows a description of the rule. */
 export function RememberMenu(props: {
   readonly request: { readonly sessionId: string; readonly permissionId: string };
   readonly act: { readonly isPending: boolean; readonly error: Error | null };

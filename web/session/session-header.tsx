@@ -227,7 +227,7 @@ function State({ tone, words, className }: SessionState & { readonly className: 
   );
 }
 
-/** Whether the agent keeps running while it is idle; null where this cannot be set. */
+/** Whether the agent keeps running while it is idle; null if this cannot be set. */
 function useKeepRunning(summary: SessionSummary, sessionId: string) {
   const client = useQueryClient();
   const mayWrite = useMay("coding:write");

@@ -23,7 +23,7 @@ const endings: Readonly<Record<ExportFormat, string>> = { markdown: "md", html: 
 /** A long transcript takes a while to read and mask. */
 const exportTimeoutMs = 10 * 60_000;
 
-/** Everything about a session that is needed less often. */
+/** Less frequent actions for a session. */
 export function SessionMenu(props: {
   readonly summary: SessionSummary;
   readonly sessionId: string;
@@ -56,7 +56,7 @@ export function SessionMenu(props: {
             align="end"
             sideOffset={4}
             collisionPadding={8}
-            // A rename puts the focus into its own field.
+            // Renaming moves the focus to its own field.
             onCloseAutoFocus={(event) => document.activeElement instanceof HTMLInputElement && event.preventDefault()}
             className="z-30 max-h-(--radix-dropdown-menu-content-available-height) w-64 overflow-y-auto rounded-lg border border-line bg-panel p-1 text-sm shadow-float"
           >
@@ -173,6 +173,6 @@ function save(content: Blob, name: string): void {
   link.href = URL.createObjectURL(content);
   link.download = name;
   link.click();
-  // After the browser began to read it.
+  // After the browser has started to read it.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

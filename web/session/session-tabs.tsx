@@ -79,7 +79,7 @@ const bounds = { least: 25, most: 75, begin: 56 } as const;
 /** Percent per arrow key. */
 const step = 2;
 
-/** Two panes with a divider that pointer and keys move. Its position is stored. */
+/** Two panes with a divider that can be moved with pointer and keys. Its position is stored. */
 export function SplitView(props: {
   readonly left: ReactNode;
   readonly right: ReactNode;

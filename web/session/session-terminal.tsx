@@ -78,12 +78,12 @@ function useRuns(live: boolean): { readonly shown: boolean; readonly run: number
 
 const LiveTerminal = lazy(async () => ({ default: (await import("./live-terminal.tsx")).LiveTerminal }));
 
-/** Loads a live terminal. Without `mode` it drives if the account can, else it observes. */
+/** Loads a live terminal. Without `mode`, it drives if the account is allowed to, else it observes. */
 export function TerminalPane(props: {
   readonly sessionId: string;
   readonly mode?: TerminalMode | undefined;
   readonly className?: string;
-  /** No other viewers: a phone may set the size too, and the page shows how it ended. */
+  /** There are no other viewers, so a phone can set the size too, and the page shows how it ended. */
   readonly alone?: boolean;
   readonly onState?: (state: ConnectionState) => void;
   /** Called when the web addresses in the terminal change. */

@@ -10,7 +10,7 @@ export function expiryWords(expiresAt: string, nowMs: number): string {
   return leftMs < dayMs ? `Expires in ${units(leftMs, hourMs, "hour")}` : `Expires in ${units(leftMs, dayMs, "day")}`;
 }
 
-/** Rounded: a link that was created a moment ago has its whole time left. */
+/** Rounded, so that a new link shows its full time. */
 function units(leftMs: number, unitMs: number, unit: string): string {
   const count = Math.max(1, Math.round(leftMs / unitMs));
   return `${count} ${unit}${count === 1 ? "" : "s"}`;

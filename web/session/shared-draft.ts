@@ -43,8 +43,8 @@ export function meeting(local: string, exchanged: Exchanged, remote: Draft): "no
 }
 
 /**
- * Keeps a draft the same on all devices of the account. The browser's own copy stays the first to be written, so typing never waits, and a
- * gateway that is away loses nothing.
+ * Syncs a draft between all devices of the account. The browser's own copy is written first, so that typing never waits, and nothing is
+ * lost while the gateway is unreachable.
  */
 export function useSharedDraft(props: {
   readonly name: string;
@@ -100,7 +100,7 @@ export function useSharedDraft(props: {
 
 type Sync = ReturnType<typeof createSync>;
 
-/** Requests run one after another, so that a late one overwrites nothing. */
+/** Requests run one after another, so that a late one does not overwrite a newer one. */
 function createSync(deps: {
   readonly name: string;
   readonly place: DraftPlace;
@@ -137,7 +137,7 @@ function createSync(deps: {
   function inLine(task: () => Promise<unknown>): Promise<void> {
     const mine = line.then(task).then(
       () => undefined,
-      () => undefined, // offline, or the session is gone: this browser has the text, and the next change or look tries again
+      () => undefined, // offline, or the session is gone: this browser keeps the text, and the next change or read tries again
     );
     line = mine;
     return mine;
@@ -170,6 +170,6 @@ function keepExchange(storage: DraftStorage, name: string, { text, version }: Ex
     if (text === "") storage.removeItem(prefix + name);
     else storage.setItem(prefix + name, `${version}\n${text}`);
   } catch {
-    storage.removeItem(prefix + name); // full: the next look asks which of two drafts to keep
+    storage.removeItem(prefix + name); // storage is full: the next read asks which of two drafts to keep
   }
 }

@@ -44,7 +44,7 @@ const ignoredCommands = [0, 1, 2, 7, 9, 21, 50, 51, 52, 99, 777, 1337] as const;
 /** Colours can be set, but not queried. */
 const colourCommands = [4, 5, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] as const;
 
-/** Makes a viewer's terminal answer no query: the terminal host answers once for all viewers, and a second answer would be typed into the agent's composer. */
+/** Keeps a viewer's terminal from answering queries: the terminal host answers once for all viewers, and a second answer would be typed into the agent's composer. */
 export function silenceTerminal(parser: ParserHooks): void {
   const swallow = (): boolean => true;
   for (const id of silentSequences) parser.registerCsiHandler(id, swallow);

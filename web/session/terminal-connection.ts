@@ -27,18 +27,18 @@ export interface TerminalConnectionOptions {
   readonly sessionId: string;
   /** Undefined: drive if allowed, else observe. */
   readonly mode: TerminalMode | undefined;
-  /** Null: the viewer takes the terminal's size. */
+  /** Null: the viewer adopts the terminal's size. */
   readonly size: TerminalSize | null;
   readonly requestTicket: (mode: TerminalMode | undefined) => Promise<TicketAnswer>;
   readonly feed: Pick<TerminalFeed, "write" | "drop" | "repaint" | "resize" | "whenDrained">;
   readonly onState: (state: ConnectionState) => void;
   /** The first and the longest delay, in milliseconds. */
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
-  /** Gives up after this many attempts in a row; never without it. */
+  /** Gives up after this many failed attempts in a row; if unset, never. */
   readonly maxAttempts?: number | undefined;
 }
 
-/** A viewer's connection: it reconnects, continues where it was, and types only while connected. */
+/** A viewer's connection. It reconnects, continues where it left off, and sends input only while connected. */
 export interface TerminalConnection {
   readonly state: () => ConnectionState;
   /** Sends input. False if it was not sent, without a connection or with too much unsent; it is not sent later either. */
@@ -55,7 +55,7 @@ export interface TerminalConnection {
 const helloTimeoutMs = 15_000;
 /** The gateway sends something every 20 s. After more silence the connection is half open: the machine slept or changed networks. */
 const silenceMs = 45_000;
-/** How often a viewer that cannot keep up gets a screen. */
+/** Minimum time between screens for a viewer that cannot keep up. */
 const skipMs = 400;
 /** Input is refused while more than this is unsent. */
 const maxUnsentBytes = 1024 * 1024;
@@ -75,7 +75,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
   const backoff = createBackoff(options.backoff ?? defaultBackoff);
   let { mode, size } = options;
   let state: ConnectionState = { kind: "connecting", again: false };
-  /** The attempt that carries input. */
+  /** The connection that sends input. */
   let live: Attempt | null = null;
   /** The current attempt; the live one once greeted. */
   let current: Attempt | null = null;
@@ -133,7 +133,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
         attempt.exit = frame;
         return;
       case "alive":
-        return; // its arrival is the message
+        return; // it only shows that the connection is alive
     }
   }
 
@@ -204,7 +204,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
     if (over() || (attempt !== current && attempt !== live)) return;
     if (attempt === live) live = null;
     if (attempt !== current) {
-      // Its successor was to show what was skipped. The program has ended, so it only observes.
+      // The next connection shows the skipped output. The program has ended, so it only observes.
       if (attempt.exit !== null && current?.greeted === false) lookOnceMore();
       return;
     }
@@ -213,7 +213,7 @@ export function createTerminalConnection(options: TerminalConnectionOptions): Te
       if (exit !== null && skipping) return lookOnceMore();
       return become({ kind: "ended", exitCode: exit?.exitCode ?? null, signal: exit?.signal ?? null });
     }
-    // Its ticket may have expired on the way, on a slow machine. A browser that is signed out gets no other ticket.
+    // Its ticket may have expired on the way, on a slow machine. A browser that is signed out does not get another ticket.
     const why = code === terminalCloseCodes.notSignedIn && !attempt.greeted ? null : stopOfClose(code);
     if (why !== null) return stop(why, reason);
     retry(attempt, reasonOfClose(code, reason), code === terminalCloseCodes.tooMany);

@@ -27,7 +27,7 @@ type Item =
   | { readonly kind: "empty" };
 
 export interface TerminalFeed {
-  /** Takes all of `data`, or none (false) when too much is waiting. */
+  /** Accepts all of `data`, or none (false) if too much is waiting. */
   write(data: Uint8Array): boolean;
   /** Drops what is waiting: a screen will replace it. */
   drop(): void;
@@ -105,7 +105,7 @@ export function createTerminalFeed(
     return joined.subarray(0, whole);
   }
 
-  /** Keeps the last size, which a screen needs. */
+  /** Keeps the last size, because a screen needs it. */
   function drop(): void {
     items = [];
     waitingBytes = 0;

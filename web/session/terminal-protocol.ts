@@ -43,7 +43,7 @@ export function stopOfClose(code: number): StopReason | null {
   return stops[code] ?? (code >= 4400 && code < 4500 ? "closed" : null);
 }
 
-/** In words, why a connection that will be tried again was lost. */
+/** A description of why the connection was lost, while it is being retried. */
 export function reasonOfClose(code: number, reason: string): string {
   if (code === terminalCloseCodes.restarting) return "The gateway is restarting.";
   if (code === terminalCloseCodes.tooMany) return reason === "" ? "Too many viewers are connected." : reason;

@@ -32,12 +32,12 @@ export interface TerminalScreen {
 
 /** The recording has everything. */
 const scrollbackLines = 5_000;
-/** The default: smaller letters cannot be read at all. */
+/** The default, because smaller letters cannot be read. */
 const defaultSmallestFontPx = 6;
-/** What agents draw below their composer: a rule and a line or two of hints. */
+/** The rows that agents draw below their composer: a rule and a line or two of hints. */
 const rowsBelowCursor = 3;
 
-/** Fills `element`, which scrolls when the terminal is larger. */
+/** Shows a terminal in `element`, which scrolls if the terminal is larger. */
 export function createTerminalScreen(
   element: HTMLElement,
   options: { readonly label: string; readonly look: TerminalLook; readonly onResize?: (size: TerminalSize) => void },
@@ -103,7 +103,7 @@ export function createTerminalScreen(
       const size = room();
       if (size === null) return;
       const ratio = Math.min(1, size.cols / terminal.cols, by === "both" ? size.rows / terminal.rows : 1);
-      // Half pixels: every other size costs a new measurement.
+      // Rounded to half pixels, because each new size costs a measurement.
       setFont(Math.max(look.smallestFontPx ?? defaultSmallestFontPx, Math.floor(look.fontPx * ratio * 2) / 2));
     },
     showCursor() {
@@ -155,7 +155,7 @@ function keepStyleAttributes(): void {
   };
 }
 
-/** Dark in both themes: the terminal host reports dark to programs, which choose their colours by it. */
+/** Dark in both themes, because the terminal host reports a dark background, for which programs choose their colours. */
 function terminalTheme(near: Element): ITheme {
   const style = getComputedStyle(near);
   const colour = (name: string): string => style.getPropertyValue(name).trim() || "gray";

@@ -230,7 +230,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
 
 type KeyAction = "agent" | "copy" | "paste" | "new line" | "find" | "leave";
 
-/** Everything that is not the pane's goes to the agent, including Escape and Tab. */
+/** All keys that the pane does not use go to the agent, including Escape and Tab. */
 function keyAction(event: KeyboardEvent, hasSelection: boolean): KeyAction {
   const { key, ctrlKey, metaKey, shiftKey, altKey } = event;
   if (key === "F6" || (key === "Escape" && ctrlKey && shiftKey)) return "leave";

@@ -76,10 +76,10 @@ function standing(state: ConnectionState): { readonly tone: LampTone; readonly w
   }
 }
 
-/** Over the top of the terminal, where the oldest lines are: connection trouble and discarded input. */
+/** Shows connection problems and discarded input over the oldest lines of the terminal. */
 export function TerminalNotice(props: {
   readonly state: ConnectionState;
-  /** False where the page shows how the agent ended. */
+  /** False if the page shows how the agent ended. */
   readonly showsEnd: boolean;
   readonly refused: boolean;
   readonly onRetry: () => void;

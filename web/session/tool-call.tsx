@@ -102,7 +102,7 @@ export function ToolCall({
   );
 }
 
-/** The text of a result that has nothing but images. */
+/** The text of a result that contains only images. */
 const onlyImages = /^(?:\s*\[image\])+\s*$/;
 
 /** Changes and plans are read more often than not. */
@@ -157,7 +157,7 @@ export function ToolInput({ input }: { readonly input: unknown }) {
       return view.files.map(({ path, lines }) => (
         <div key={path} className="border-b border-line last:border-0">
           <div className="flex items-center gap-2 py-0.5 pr-1 pl-3 text-ink-soft">
-            {/* Whole: a permission is decided by it. */}
+            {/* Shown in full, because the user decides a permission based on it. */}
             <span className="min-w-0 flex-1 py-0.5 font-mono text-2xs wrap-anywhere">
               {path.split("/").map((part, index) => (
                 <Fragment key={index}>
@@ -190,7 +190,7 @@ function Result(props: { readonly call: Call; readonly result: NonNullable<Call[
   const { call, result, kind } = props;
   const { ok, text, truncated } = result;
   const file = ok && text !== "" ? fileOfResult(call, text) : null;
-  // It repeats the list, or the change.
+  // The result only repeats the list, or the change.
   if (ok && (kind === "plan" || kind === "edit")) return null;
   if (text === "")
     return (
@@ -219,7 +219,7 @@ function Sheet(props: {
   readonly text: string;
   /** `output` is program output, with colours. */
   readonly language: string;
-  /** Of each line, one below the other. */
+  /** The numbers of the lines, one below the other. */
   readonly numbers?: string;
 }) {
   const { label, text, language, numbers = "" } = props;

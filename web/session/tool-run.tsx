@@ -23,7 +23,7 @@ export function runsOf(blocks: readonly Block[]): readonly (readonly Block[])[] 
   return runs.flatMap((run) => (run.length < minRun ? run.map((block) => [block]) : [run]));
 }
 
-/** Many calls in a row: what they were, and the running one. The others are shown on request. */
+/** Many calls in a row: a summary and the running call. The others are shown on request. */
 export function ToolRun({ calls: blocks, running }: { readonly calls: readonly Block[]; readonly running: boolean }) {
   const [open, setOpen] = useState(false);
   const searched = useContext(SearchedText);

@@ -99,7 +99,7 @@ export function viewOfTool(input: unknown): ToolView {
   return { kind: "json", text: JSON.stringify(input, null, 2) ?? "" };
 }
 
-/** Null if this is no list of steps. */
+/** Null if this is not a list of steps. */
 function stepsOf(list: unknown): readonly PlanStep[] | null {
   if (!Array.isArray(list) || list.length === 0) return null;
   const steps = list.flatMap((step: unknown): readonly PlanStep[] => {
@@ -150,7 +150,7 @@ export function intentOfTool(call: { readonly name: string; readonly input: unkn
     const verb = kind === "read" ? "Read" : typeof content === "string" ? "Write" : "Edit";
     return paths.length === 1 ? `${verb} ${first.split("/").at(-1) ?? first}` : `${verb} ${paths.length} files`;
   }
-  // A server's tool keeps its name: its words can mean anything.
+  // A tool of an MCP server keeps its name, because its words can mean anything.
   return (call.name.startsWith("mcp__") ? undefined : intents[kind]) ?? `Use ${toolName(call.name)}`;
 }
 
@@ -177,7 +177,7 @@ export function fileOfResult(
   if (typeof path !== "string") return null;
   const language = languageOf(path);
   const lines = text.split("\n").map((line) => /^\s*(\d+)(?:→|\t)(.*)$/.exec(line));
-  // What follows the file, such as a reminder, has no numbers.
+  // Text after the file, such as a reminder, has no numbers.
   const numbered = lines.findIndex((line) => line === null);
   if (numbered === 0) return { numbers: "", text, language };
   const shown = numbered === -1 ? lines : lines.slice(0, numbered);

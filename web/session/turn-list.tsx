@@ -12,7 +12,7 @@ import { scrollToTurn, type TurnTarget } from "./use-jumps.ts";
 import { hasOlder, type TurnStore } from "./use-session.ts";
 import { Working } from "./working.tsx";
 
-/** This close counts as at the end. */
+/** Within this distance, the position counts as the end. */
 const nearPx = 60;
 
 /** The conversation, scrolled to its end until the user scrolls up. Older turns load while scrolling. */

@@ -14,7 +14,7 @@ export const SearchedText = createContext("");
 const typingMs = 250;
 const maxQueryLength = 200;
 
-/** Searches the whole conversation on the gateway, and goes from turn to turn. */
+/** Searches the whole conversation on the gateway, and moves from turn to turn. */
 export function TurnSearch(props: {
   readonly sessionId: string;
   /** Changes when the conversation grows. */
@@ -101,19 +101,19 @@ function words(at: number, many: number, truncated = false): string {
   return `${at + 1} of ${many}${truncated ? "+" : ""} ${many === 1 ? "turn" : "turns"}`;
 }
 
-/** Ranges in one list: more would slow down scrolling. */
+/** The maximum number of ranges in one list. More would slow down scrolling. */
 const maxRanges = 2_000;
 const all = "postern-search";
 const here = "postern-search-here";
 
-/** Marks the text in everything that is shown, without changing the elements. */
+/** Highlights the text in all visible content, without changing the elements. */
 function useHighlight(
   list: RefObject<HTMLElement | null>,
   { query, current }: { readonly query: string; readonly current: number },
 ): void {
   useEffect(() => {
     const element = list.current;
-    // Older browsers find, but do not mark.
+    // Older browsers can search, but do not highlight.
     if (element === null || query === "" || !("highlights" in CSS)) return;
     let frame = 0;
     const mark = (): void => {

@@ -17,7 +17,7 @@ export const TurnView = memo(function TurnView(props: {
   readonly agent: string;
   readonly running: boolean;
   readonly current: boolean;
-  /** Of the page that shows the turn; undefined where turns have no address. */
+  /** The session of the page that shows the turn; undefined if turns have no address. */
   readonly sessionId?: string;
   readonly onPlay: ((at: string) => void) | undefined;
 }) {

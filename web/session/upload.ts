@@ -62,7 +62,7 @@ export async function thumbnailOf(file: File): Promise<string | null> {
     image.close();
     return canvas.toDataURL("image/webp");
   } catch {
-    return null; // damaged: the gateway says so
+    return null; // damaged: the gateway reports it
   }
 }
 

@@ -17,7 +17,7 @@ export interface Jumps {
   readonly jump: (mark: TurnMark, direction: "next" | "previous") => void;
   /** The turn from which jumps and searches begin. */
   readonly from: () => number;
-  /** What to say: there is no such turn. */
+  /** The message to show if there is no such turn. */
   readonly note: string | null;
   readonly error: Error | null;
 }
@@ -83,7 +83,7 @@ export function useJumps(
     return () => clearTimeout(timer);
   }, [note]);
 
-  // A link to a turn, at first and when the address changes.
+  // Follows a link to a turn, on load and when the address changes.
   const isReady = turns.length > 0;
   useEffect(() => {
     if (!isReady) return;

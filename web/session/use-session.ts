@@ -11,7 +11,7 @@ export interface LoadedSession {
   readonly summary: SessionSummary;
   readonly store: TurnStore;
   readonly skippedLines: number;
-  /** Reads in a row without news. */
+  /** Consecutive reads without anything new. */
   readonly calm: number;
 }
 
@@ -19,7 +19,7 @@ export interface LoadedSession {
 const pageTurns = 40;
 const mostTurns = 1_000;
 const readMs = 30_000;
-/** Turns before the one that is shown, so that scrolling up does not begin with waiting. */
+/** Turns before the one that is shown, so that scrolling up does not have to wait. */
 const turnsBefore = 10;
 
 /** A turn grows without events: poll while the agent works. */
@@ -43,7 +43,7 @@ export function useSession(sessionId: string) {
     },
   });
   const summary = query.data?.summary;
-  // The session may have a new id since the page opened: its own, as reported by the agent.
+  // The session's id may have changed since the page opened, because the agent reported its own.
   const listen = useCallback(
     (event: SessionEvent) => {
       const ids = [summary?.sessionId, ...(summary?.sessionAliases ?? [])];
@@ -139,7 +139,7 @@ export function hasOlder({ turns }: TurnStore): boolean {
   return (turns[0]?.index ?? 0) > 0;
 }
 
-/** Merges an answer's turns. Unchanged turns stay the same objects. Turns after a gap replace all: too much was missed. */
+/** Merges an answer's turns. Unchanged turns stay the same objects. Turns after a gap replace all loaded turns, because too many were missed. */
 export function withTurns(
   store: TurnStore,
   answer: { readonly turns: readonly Turn[]; readonly nextAfter: number },

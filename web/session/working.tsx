@@ -4,7 +4,7 @@ import { summaryOfTool, toolName } from "./tool-summary.ts";
 
 const tickMs = 1_000;
 
-/** What the agent is doing, and for how long. */
+/** Shows what the agent is doing, and for how long. */
 export function Working({ agent, turns }: { readonly agent: string; readonly turns: readonly Turn[] }) {
   const now = useNow();
   const prompt = turns.findLast(({ role }) => role === "user");
@@ -18,7 +18,7 @@ export function Working({ agent, turns }: { readonly agent: string; readonly tur
       <span role="status" className="shrink-0">
         {agent} is working
       </span>
-      {/* Not announced each second. */}
+      {/* Not announced every second. */}
       {elapsed !== "" && <span className="shrink-0 tabular-nums">{elapsed}</span>}
       {tool !== null && (
         <span className="min-w-0 truncate">

@@ -15,7 +15,7 @@ export function Dialog(props: {
   readonly top?: ReactNode;
   /** Whether it has unsaved text. */
   readonly holds?: boolean;
-  /** For lists with long lines. */
+  /** Wider, for lists with long lines. */
   readonly wide?: boolean;
   readonly children?: ReactNode;
 }) {
@@ -56,7 +56,7 @@ export function Dialog(props: {
   );
 }
 
-/** Asks before something irreversible. */
+/** Asks for confirmation before an irreversible action. */
 export function ConfirmDialog(props: {
   readonly onClose: () => void;
   readonly onConfirm: () => void;

@@ -55,7 +55,7 @@ export function WithCommands({ text }: { readonly text: string }) {
     const isCommand = index % 2 === 1 && index < parts.length - 1;
     if (!isCommand) return index % 2 === 1 ? `\`${part}` : part;
     return (
-      // The parts of a sentence do not move.
+      // The parts of a sentence keep their order.
       <code key={index} className="font-mono text-xs">
         {part}
       </code>

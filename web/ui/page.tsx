@@ -72,7 +72,7 @@ const titleEvent = new EventTarget();
 let currentTitle = "";
 let titleInHeader = false;
 
-/** Sets the document's title (see `app/attention.ts`). `inHeader`: on a narrow screen the header of all pages shows it. */
+/** Sets the document's title (see `app/attention.ts`). `inHeader`: on a narrow screen, the common header shows it. */
 export function usePageTitle(title: string, { inHeader = false } = {}): void {
   useEffect(() => {
     currentTitle = title;
@@ -81,7 +81,7 @@ export function usePageTitle(title: string, { inHeader = false } = {}): void {
   }, [title, inHeader]);
 }
 
-/** The title for the header of all pages; empty if the page shows it. */
+/** The title for the common header; empty if the page shows it. */
 export function headerTitle(): string {
   return titleInHeader ? currentTitle : "";
 }

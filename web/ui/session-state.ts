@@ -45,7 +45,7 @@ export function isLive({ status }: Pick<SessionSummary, "status">): boolean {
   return status === "initializing" || status === "running";
 }
 
-/** Whether it waits for the user. */
+/** Whether it is waiting for the user. */
 export function needsYou(session: Known): boolean {
   return isLive(session) && sessionState(session).tone === "needs-you";
 }

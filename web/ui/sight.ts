@@ -28,7 +28,7 @@ export function useSight(props: {
   readonly parts: number;
   /** Estimated height of a part. */
   readonly partPx: number;
-  /** That of the last part. */
+  /** The estimated height of the last part. */
   readonly lastPx: number;
 }): Range & { readonly list: RefObject<HTMLDivElement | null> } {
   const { parts, partPx, lastPx } = props;
@@ -74,7 +74,7 @@ export function useSight(props: {
     if (!restored.current) scroller.scrollTop = topPx.current;
     restored.current = true;
     look();
-    // Synchronously: before a later render, a key could move the focus into a part that is about to unmount.
+    // Synchronous, because before a later render, a key could move the focus into a part that is about to unmount.
     const lookNow = (): void => flushSync(look);
     const onScroll = (): void => {
       topPx.current = scroller.scrollTop;

@@ -9,7 +9,7 @@ import { useMay } from "../api/sign-in.ts";
 import { summaryOfTool, toolName } from "../session/tool-summary.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
 
-/** The session's oldest permission request, over the oldest lines of its terminal: it takes no room, so nothing moves. */
+/** The session's oldest permission request, shown over the oldest lines of its terminal, so that nothing moves. */
 export function PermissionStrip({
   summary,
   onTerminal,

@@ -64,7 +64,7 @@ export function SessionPicker(props: {
   );
 }
 
-/** The page before anything was chosen: the first six are preselected. */
+/** The page before a selection: the first six sessions are preselected. */
 export function SessionChooser({ onChoose }: { readonly onChoose: (sessionIds: readonly string[]) => void }) {
   const live = useChoices();
   const { choices } = live;

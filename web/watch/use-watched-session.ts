@@ -8,7 +8,7 @@ import { useSessionEvents } from "../api/live-events.ts";
 import { queryKeys, useRead } from "../api/query.ts";
 import { useLiveSessions } from "../api/sessions.ts";
 
-/** A running session from the list that all cells share; any other one is read. It stays current by events, without polling. */
+/** A session from the list of running sessions that all cells share; other sessions are read individually. Events keep it current, without polling. */
 export function useWatchedSession(sessionId: string): {
   readonly summary: SessionSummary | undefined;
   /** The gateway does not know the session, or does not show it to this account. */
@@ -32,7 +32,7 @@ export function useWatchedSession(sessionId: string): {
   const known = read.data;
   const listen = useCallback(
     (event: SessionEvent) => {
-      // Its agent may have given it another id.
+      // The agent may have changed its id.
       if (known?.sessionAliases.includes(event.sessionId) === true || known?.sessionId === event.sessionId)
         void client.invalidateQueries({ queryKey: queryKeys.session(sessionId) });
     },

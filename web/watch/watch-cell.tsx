@@ -28,7 +28,7 @@ export function WatchCell(props: {
   const cell = useRef<HTMLElement>(null);
   const terminal = useRef<WatchTerminalHandle>(null);
   const [typing, setTyping] = useState(false);
-  /** Something was typed that goes nowhere. */
+  /** Something was typed outside a terminal. */
   const [hinting, setHinting] = useState(false);
   const [connection, setConnection] = useState<ConnectionState>({ kind: "connecting", again: false });
   const canTakeSize = connection.kind === "live" && connection.mode === "drive" && connection.viewers?.sizer === false;
@@ -55,7 +55,7 @@ export function WatchCell(props: {
     else if (event.key === "Escape" && full) onFull(false);
     else if (event.key === "Delete") onClose();
     else if (event.key.length > 1 || event.key === "?") return;
-    // A letter is meant for the terminal: it must not open another page.
+    // A letter was meant for the terminal, so it must not open another page.
     else setHinting(true);
     event.preventDefault();
     event.stopPropagation();

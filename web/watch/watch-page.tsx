@@ -42,7 +42,7 @@ function Grid({ watched, onChange }: { readonly watched: Watched; readonly onCha
   const { cells, full } = watched;
   usePageTitle("Watch", { inHeader: true });
   const grid = useRef<HTMLDivElement>(null);
-  /** The cell that a session is chosen for; undefined: the next one. */
+  /** The cell for which a session is being chosen; undefined for the next one. */
   const [choosing, setChoosing] = useState<{ readonly at?: number } | null>(null);
   const shown = new Set(cells.filter((sessionId) => sessionId !== null));
 

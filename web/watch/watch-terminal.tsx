@@ -11,7 +11,7 @@ export interface WatchTerminalHandle {
   takeSize(): void;
 }
 
-/** Larger letters leave too few columns in a cell. */
+/** Larger letters would leave too few columns in a cell. */
 const largestFontPx = 12;
 /** Smaller ones cannot be read at a glance: then the terminal scrolls. On a phone, a terminal that scrolls sideways takes the swipes. */
 const smallestFont = { px: 9, phonePx: 6 } as const;
@@ -120,7 +120,7 @@ export function WatchTerminal(props: {
   );
 }
 
-/** A touch that moves less than this is no swipe yet. */
+/** A touch that moves less than this does not count as a swipe. */
 const slopPx = 8;
 const swipePx = 40;
 

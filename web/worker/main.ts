@@ -1,8 +1,8 @@
-// The service worker: shows notifications, also while no page is open. It caches nothing.
+// The service worker: shows notifications even while no page is open. It caches nothing.
 import type { OpenPage, PushMessage } from "../../src/wire/push.ts";
 import { type NotificationData, notificationOf, resultOf, type ShownNotification, tagOf } from "./notification.ts";
 
-/** What this worker uses of its scope: TypeScript's types of it exclude those of pages. */
+/** The parts of its scope that this worker uses. TypeScript's own types for it cannot be combined with those of pages. */
 interface WorkerScope {
   readonly location: { readonly origin: string };
   readonly registration: {
@@ -82,7 +82,7 @@ function isData(data: unknown): data is NotificationData {
   return typeof data === "object" && data !== null && "path" in data && "tag" in data && "tokens" in data;
 }
 
-/** Opens the session in a window that exists, or in a new one. */
+/** Opens the session in an existing window, or in a new one. */
 async function open(path: string): Promise<void> {
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const [page = ""] = path.split("#", 1);
@@ -96,7 +96,7 @@ async function open(path: string): Promise<void> {
       return;
     }
   } catch {
-    // The window was closed meanwhile, or cannot be focused: a new one can.
+    // The window was just closed, or cannot be focused, so open a new one.
   }
   await self.clients.openWindow(path);
 }

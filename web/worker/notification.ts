@@ -16,7 +16,7 @@ export interface ShownNotification {
   };
 }
 
-/** What a click on a notification needs. */
+/** The data that a click on a notification needs. */
 export interface NotificationData {
   readonly path: string;
   readonly tag: string;
@@ -73,7 +73,7 @@ function ofSession(notice: Extract<PushMessage, { readonly type: "notice" }>): S
   const hash = permissionId === null ? "" : `#permission-${encodeURIComponent(permissionId)}`;
   const path = `/sessions/${encodeURIComponent(sessionId)}${hash}`;
   const tag = tagOf(sessionId);
-  // With actions, the text is nothing but the request.
+  // With actions, the text is only the request.
   const body = request?.text ?? (title === "" ? "Open the session to see more." : title);
   return {
     title: request === undefined ? `${who} ${does[kind]}` : `${who} asks to use ${request.tool}`,
