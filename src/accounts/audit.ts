@@ -29,7 +29,7 @@ export interface AuditNote {
   readonly accountId: string | null;
   /** The id of the object that was changed. */
   readonly subject: string | null;
-  /** Context for a person who reads the audit log. Never a secret. */
+  /** Context for readers of the audit log. Never a secret. */
   readonly details: Readonly<Record<string, unknown>>;
   readonly from: AuditOrigin;
 }

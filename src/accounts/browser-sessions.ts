@@ -21,13 +21,13 @@ const maxUserAgentLength = 200;
 /** Maximum cookies of the session's name to check. Other ports of the host can set some next to ours. */
 const maxCookies = 8;
 
-/** The format of all our secrets; other values are not looked up. */
+/** The format of all our secrets. Other values are not looked up. */
 const secretForm = /^[\w-]{43}$/;
 
 /** The public record of a signed-in browser. */
 export type BrowserRecord = Omit<BrowserSession, "current">;
 
-/** A browser session that is in force. */
+/** A valid browser session. */
 export interface ValidBrowser {
   readonly browserSessionId: string;
   readonly accountId: string;
@@ -55,7 +55,7 @@ export interface BrowserSessionStore extends BrowserSessions {
    * @returns null unless the key and one of the cookies belong to the same browser session in force
    */
   find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;
-  /** Checks no key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
+  /** Does not check the key. @returns the first of the cookies that belongs to a browser session in force; null when none does */
   findByCookie(cookies: readonly string[]): Promise<ValidBrowser | null>;
   /**
    * Looks up the browser session again by its id.

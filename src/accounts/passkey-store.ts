@@ -10,7 +10,7 @@ const maxPasskeys = 50;
 
 const transportsSchema = z.array(z.string());
 
-/** The public half of a passkey. */
+/** The public part of a passkey. */
 export interface PasskeyKey {
   /** The credential's id, base64url. */
   readonly passkeyId: string;

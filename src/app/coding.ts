@@ -233,7 +233,7 @@ export interface CodingDeps {
   readonly pathVariable: string;
 }
 
-// Several gateways on one store would need different names.
+// Gateways that share a store would need different names.
 const nodeId = "local";
 /** Each runs a Git process and reads files. */
 const comparisons = { atOnce: 2, waiting: 32 };
@@ -435,7 +435,7 @@ function setupJobTerminals(setupJobs: AgentSetupJobs): FindTerminal {
   return (setupJobId, caller) => setupJobs.find(setupJobId, caller);
 }
 
-/** All transcripts, also of agents that are not configured, as for `read`. */
+/** All transcripts, including those of agents that are not configured, as for `read`. */
 function catalogSources(template: AgentTemplate, env: Environment): readonly CatalogSource[] {
   const { name: agent, transcriptFormat: format } = template;
   return format === null ? [] : template.transcriptPlaces(env).map((place) => ({ agent, format, ...place }));

@@ -38,7 +38,7 @@ export function loadConfig(env: Environment = processEnvironment, overrides: Con
   return configFrom(env, { ...readConfigFile(home), ...fromEnvironment(env), ...given(overrides) });
 }
 
-/** The configuration without its invalid parts, for `postern doctor`; `problem` describes those, and names a variable that is one. */
+/** The configuration without its invalid parts, for `postern doctor`. `problem` describes these, with the variable if one is invalid. */
 export function loadUsableConfig(env: Environment = processEnvironment): {
   readonly config: Config;
   readonly problem: { readonly message: string; readonly variable: string | null } | null;
@@ -63,7 +63,7 @@ function usableConfig(env: Environment): Config {
   try {
     return configFrom(env, fromEnvironment(env));
   } catch {
-    return configFrom(env, {}); // the problem is in the environment, perhaps too
+    return configFrom(env, {}); // the problem is also, or only, in the environment
   }
 }
 
@@ -116,7 +116,7 @@ function fromEnvironment(env: Environment): Record<string, unknown> {
   );
 }
 
-/** An invalid number stays text, for the schema to refuse. */
+/** An invalid number stays text, so that the schema refuses it. */
 function valueOf(text: string | undefined, form: SettingSource["form"]): unknown {
   if (form === "list") return text?.split(",").map((item) => item.trim());
   return form === "number" && text !== undefined && /^\d+$/.test(text) ? Number(text) : text;

@@ -13,15 +13,15 @@ import { packageVersion } from "./version.ts";
 
 const answerTimeoutMs = 3_000;
 const connectTimeoutMs = 1_000;
-/** The gateway asks each agent for its version and its login, up to 10 s each. */
+/** The gateway asks each agent for its version and its login, which can take 10 s each. */
 const agentsTimeoutMs = 25_000;
 /** Ports to try for one that is free. */
 const portsToTry = 20;
 
-/** The running gateway as its socket, its record and its addresses show it. */
+/** The running gateway, according to its socket, its record and its addresses. */
 export interface GatewayLook {
   readonly state: GatewayState;
-  /** The configuration that the gateway runs with, as far as it differs from this command's. */
+  /** The parts of the gateway's configuration that differ from this command's. */
   readonly config: Config;
   readonly commands: GatewayCommands;
 }
@@ -68,7 +68,7 @@ export async function lookAtGateway(config: Config, path: string): Promise<Gatew
   };
 }
 
-/** The agents as the running gateway sees them: with its environment, which has other keys than this shell. Null without an answer. */
+/** The agents with the running gateway's environment, whose keys can differ from this shell's. Null if the gateway does not respond. */
 export async function askForAgents(config: Config): Promise<ListAgentsOutput | null> {
   const answer = await ask({
     socketPath: gatewaySocketPath(config),

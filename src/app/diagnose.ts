@@ -106,7 +106,7 @@ async function lookAtAgents(
 ): Promise<readonly Finding[]> {
   const asked = typeof gateway.state.socket === "string" ? null : await askForAgents(config);
   const list = asked ?? (await agents.list());
-  // The gateway can have custom agents that this configuration has not.
+  // The gateway can have custom agents that are not in this configuration.
   const templateOf = (name: string) => agents.templates.find((template) => template.name === name) ?? null;
   const fixesOf = (name: string): AgentFixes => {
     const template = templateOf(name);
@@ -155,7 +155,7 @@ async function storeFacts(config: Config, gateway: Promise<GatewayLook>): Promis
   };
 }
 
-/** A checkout has its source; a package only what was built. */
+/** A checkout has the source; a package has only the built files. */
 function upgradeCommand(): string {
   const root = join(import.meta.dirname, "../..");
   if (basename(dirname(import.meta.dirname)) !== "src") return "npm install --global postern@latest";

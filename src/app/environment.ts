@@ -10,7 +10,7 @@ export const processEnvironment: Environment = process.env;
 // The path of a Unix socket has at most 108 bytes on Linux and 104 on macOS, with a final NUL; our longest file name has 12.
 const longestRunDirBytes = 90;
 
-/** Where a restore goes, by the environment alone, without `config.json`. */
+/** The target of a restore, from the environment alone, without `config.json`. */
 export function stateFolder(env: Environment = processEnvironment): {
   readonly home: string;
   readonly databaseUrl: string | null;

@@ -16,7 +16,7 @@ import { packageVersion } from "./version.ts";
 
 const recordSchema = z.object({
   pid: z.int(),
-  /** As `startTimeOf` gave it: a later process can have the same pid. */
+  /** From `startTimeOf`, because a later process can have the same pid. */
   startTime: z.string(),
   version: z.string(),
   startedAt: z.string(),
@@ -65,7 +65,7 @@ function jsonOf(text: string): unknown {
     const value: unknown = JSON.parse(text);
     return value;
   } catch {
-    return null; // a full disk cut it
+    return null; // a full disk truncated it
   }
 }
 

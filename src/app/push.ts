@@ -49,7 +49,7 @@ export function openPush(deps: OpenPushDeps): Push {
   });
 }
 
-/** What {@link Accounts.refresh} looks up again: it takes the rest from the store. */
+/** The identity that {@link Accounts.refresh} needs; it reads the rest from the store. */
 function principalOf({ accountId, kind, browserSessionId, tokenId }: Subscriber): Principal {
   return {
     ...{ accountId, kind, browserSessionId, tokenId, scopes: new Set<never>(), folders: [] },

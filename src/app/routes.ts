@@ -63,7 +63,7 @@ export interface RouteParts {
   readonly config: Pick<Config, "auth" | "env">;
   readonly log: Log;
   readonly gateway: { readonly id: string; readonly version: string };
-  /** The port may be known only when it listens. */
+  /** The port may be known only once the gateway listens. */
   place(): { readonly baseUrl: string };
   readonly accounts: Accounts;
   readonly folders: Folders;
@@ -180,7 +180,7 @@ function createManifestSource(deps: {
 /** Incremented with incompatible changes. */
 export const manifestProtocolVersion = "1";
 
-/** What an LLM's host reads to offer Postern's tools. */
+/** The document that an LLM's host reads to offer Postern's tools. */
 export function createManifest(facts: {
   readonly gateway: { readonly id: string; readonly version: string };
   readonly tools: readonly Omit<Tool<never>, "run">[];

@@ -5,7 +5,7 @@ import type { OAuth } from "../oauth/index.ts";
 import type { Masking, ReadTurns, StillReads } from "../sharing/index.ts";
 import type { Coding } from "./coding.ts";
 
-/** What sharing needs of the other capabilities. */
+/** What sharing needs from the other capabilities. */
 export function sharingPorts(deps: {
   readonly accounts: Pick<Accounts, "directory" | "tokens">;
   readonly oauth: Pick<OAuth, "apps">;

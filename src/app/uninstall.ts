@@ -16,25 +16,25 @@ type Service = Pick<ServiceManager, "path" | "text" | "status" | "stop" | "unins
 /** npm removes one package. */
 const npmTimeoutMs = 60_000;
 
-/** What Postern makes in the state folder. Anything else there is not deleted. */
+/** The files that Postern creates in the state folder. Other files there are not deleted. */
 const stateNames =
   /^(config\.json|key|gateway-id|gateway\.lock.*|(postern|catalog)\.db.*|run|service\.env|sessions|terminal-host|restore\.json.*|restoring-[0-9a-f]+)$/;
 
-/** What Postern makes in the state folder's `backups`, where a person can keep backups too. */
+/** The files that Postern creates in the state folder's `backups`, where people can also keep their own. */
 const copyNames = /^(postern\.db\.before-.*|making-\d+-[0-9a-f]+)$/;
 
-/** A folder with none of these was never a state folder: `POSTERN_HOME` names another one. */
+/** A folder without any of these was never a state folder; `POSTERN_HOME` is probably wrong. */
 const stateMarks = ["gateway.lock", "gateway-id", "postern.db", "key"] as const;
 
 /**
- * Everything of Postern on this machine, in the order to remove it: what runs first, the command itself last.
+ * Everything that Postern has on this machine, in the order of removal: running parts first, the command itself last.
  * @param options `program`: the command's own file
  */
 export async function findInstalledParts(
   config: Config,
   { service, program }: { readonly service: Service | null; readonly program: string },
 ): Promise<readonly InstalledPart[]> {
-  // With another `POSTERN_HOME`, the service and its command belong to the gateway of that folder.
+  // If `POSTERN_HOME` differs, the service and its command belong to the gateway of that folder.
   const isOwn = service === null || (await servesThisState(service));
   const parts = await Promise.all([
     gatewayPart(config, service),
@@ -79,7 +79,7 @@ async function servicePart(service: Service | null): Promise<InstalledPart | nul
       try {
         await service.uninstall();
       } catch (error) {
-        // Without its manager the service cannot run: only its file is left.
+        // Without its manager the service cannot run, so only its file is removed.
         if (!isPosternError(error) || error.code !== "service_manager_missing") throw error;
         await rm(service.path, { force: true });
       }
@@ -136,7 +136,7 @@ async function statePart(config: Config): Promise<InstalledPart | null> {
   };
 }
 
-/** Keeps a gateway out. @throws PosternError `gateway_running`, as when its part was declined */
+/** Prevents a gateway from starting. @throws PosternError `gateway_running`, for example if stopping it was declined */
 function lockState(home: string): ProcessLock {
   try {
     return acquireProcessLock(join(home, "gateway.lock"));
@@ -179,7 +179,7 @@ async function removeNamed(folder: string, names: RegExp): Promise<void> {
   await Promise.all(own.map((name) => rm(join(folder, name), { recursive: true, force: true })));
 }
 
-/** The command on PATH that leads to this program. A checkout without a link has none. */
+/** The command on PATH that runs this program. A checkout without a link has none. */
 async function commandPart(program: string, { env }: Config): Promise<InstalledPart | null> {
   const own = await realpath(program);
   for (const folder of (env["PATH"] ?? "").split(delimiter).filter((path) => isAbsolute(path))) {

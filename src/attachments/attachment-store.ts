@@ -22,7 +22,7 @@ export interface AttachmentStore {
   insert(row: AttachmentRow): Promise<void>;
   /** In no order. Without `accountId`, of any account. */
   among(attachmentIds: readonly string[], accountId?: string): Promise<readonly AttachmentRow[]>;
-  /** What an account has that no prompt uses. */
+  /** The account's attachments that no prompt uses. */
   unusedOf(accountId: string): Promise<{ readonly count: number; readonly sizeBytes: number }>;
   sizeOfSession(sessionIds: readonly string[]): Promise<number>;
   /**
@@ -31,7 +31,7 @@ export interface AttachmentStore {
    * @throws PosternError `attachment_not_found` | `attachment_too_large` (the session's limit)
    */
   claim(claim: AttachmentClaim, transaction: Kysely<Tables>): Promise<void>;
-  /** Frees what a refused prompt newly took, unless another prompt uses it too. */
+  /** Releases attachments that a refused prompt had taken, unless another prompt uses them. */
   release(promptId: string): Promise<void>;
   /** The attachments of these prompts, in the order of each. */
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly AttachmentRow[]>>;

@@ -41,7 +41,7 @@ export interface StoredAttachment extends Attachment {
 /** Files for prompts, in the folder `attachments` of the state folder. */
 export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> {
   /**
-   * Stores a file, as it arrives. Of a file that is refused nothing remains.
+   * Stores a file, as it arrives. Nothing is kept of a refused file.
    * @throws PosternError `attachment_too_large` | `attachment_type_refused` | `invalid_request` (its name) | `rate_limited`
    */
   add(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment>;
@@ -61,7 +61,7 @@ export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> 
   sweep(): Promise<void>;
 }
 
-// What an account has in its forms at once: one prompt takes 20 files of 20 MB, and no session more than 100 MB.
+// Limits for unsent attachments of an account: a prompt can have 20 files of 20 MB, and a session 100 MB.
 const maxUnusedBytes = 200 * 1024 * 1024;
 const maxUnused = 200;
 /** Each upload holds a connection and, at its end, 20 MB of memory while its content is checked. Further ones are refused. */
@@ -122,7 +122,7 @@ export function createAttachments(deps: {
         sha256,
         created_at: deps.clock.now(),
       };
-      // One after another, so that two uploads do not both take the last place.
+      // One after another, so that two uploads cannot both use the last free space.
       await lock.run(file.accountId, async () => {
         await refuseOverLimits(file, sizeBytes);
         await store.insert(row);

@@ -17,12 +17,12 @@ const extensions: Readonly<Record<AttachmentType, readonly string[]>> = {
 const imageExtensions: ReadonlySet<string> = new Set(
   Object.entries(extensions).flatMap(([type, of]) => (isImageType(type) ? of : [])),
 );
-/** A text with such a name is not what it says. */
+/** A text with such a name is mislabeled. */
 const binaryExtensions: ReadonlySet<string> = new Set([...imageExtensions, "pdf"]);
 
 /**
- * The type of a file by its content. The name only has to fit: a picture can have the extension of another type of picture, as
- * screenshots and downloads often do, but neither that of a page nor that of a program.
+ * The type of a file by its content. The name must be compatible: a picture can have the extension of another picture type, as screenshots
+ * and downloads often do, but not the extension of a page or program.
  *
  * @throws PosternError `attachment_type_refused`
  */
@@ -55,8 +55,8 @@ function refused(name: string, reason: string) {
 }
 
 /**
- * Refuses a file whose caller calls it another kind of file than it is. Callers do not know the types of code, and call everything else
- * `application/octet-stream`.
+ * Refuses a file if the caller gave another type than its content has. Callers do not know the types of code, and send everything unknown
+ * as `application/octet-stream`.
  * @throws PosternError `attachment_type_refused`
  */
 export function refuseOtherType(
@@ -70,7 +70,7 @@ export function refuseOtherType(
   }
 }
 
-// File systems have no longer names.
+// File systems do not support longer names.
 const maxNameLength = 255;
 
 /** Refuses a name that could lead elsewhere, or that cannot be shown. @throws PosternError `invalid_request` */
@@ -95,7 +95,7 @@ export function extensionOf(name: string): string | null {
   return /[^.]\.([A-Za-z0-9]{1,16})$/.exec(name)?.[1]?.toLowerCase() ?? null;
 }
 
-/** A name for the disk and for prompts: ASCII letters, digits and `._-` only, with an extension that agents know the type by. */
+/** A name for the disk and for prompts: ASCII letters, digits and `._-` only, with an extension from which agents know the type. */
 export function fileNameFor(name: string, type: AttachmentType): string {
   const [given] = extensions[type];
   const extension = extensionOf(name);
@@ -118,13 +118,13 @@ function isText(bytes: Buffer): boolean {
   }
 }
 
-/** What is wrong with an image's structure; null if it is whole and nothing follows it. */
+/** The problem of an image's structure; null if it is complete and nothing follows it. */
 function imageProblem(bytes: Buffer, type: ImageType): string | null {
   const end = { "image/png": endOfPng, "image/jpeg": endOfJpeg, "image/gif": endOfGif, "image/webp": endOfWebp }[type](
     bytes,
   );
   if (end === null) return "it is a damaged image";
-  // Cameras put a second picture or their own data behind a JPEG. Only there something may follow, and no page, script or archive.
+  // Cameras append a second picture or their own data to a JPEG. Only a JPEG can have data after its end, and not a page, script or archive.
   const behind = bytes.subarray(end);
   if (behind.length === 0) return null;
   if (type === "image/jpeg" && !activeContent.test(behind.toString("latin1"))) return null;
@@ -164,7 +164,7 @@ function endOfJpeg(bytes: Buffer): number | null {
   return at + 2 === bytes.length && bytes[at] === 0xff && bytes[at + 1] === 0xd9 ? bytes.length : null;
 }
 
-/** Where the compressed data ends: at the next marker that is no restart. */
+/** The end of the compressed data: the next marker that is not a restart. */
 function endOfScan(bytes: Buffer, from: number): number {
   for (let at = bytes.indexOf(0xff, from); at !== -1; at = bytes.indexOf(0xff, at + 1)) {
     const next = bytes[at + 1] ?? 0;

@@ -8,8 +8,7 @@ import type { AttachmentStore } from "./attachment-store.ts";
 import { attachmentError } from "./errors.ts";
 
 /**
- * Writes an upload as it arrives, for its user only.
- * @throws PosternError `attachment_too_large` as soon as it is
+ * Writes an upload as it arrives, readable only for this user. @throws PosternError `attachment_too_large` as soon as it exceeds the limit
  */
 export async function writeBody(
   path: string,
@@ -40,10 +39,10 @@ export function tooLarge() {
   );
 }
 
-// An upload that still arrives is newer: it ends when nothing arrives for a minute.
+// An upload in progress is newer, because it ends if nothing arrives for a minute.
 const strayForMs = 3_600_000;
 
-/** Removes folders without a row: of uploads and deletions that a crash ended. */
+/** Removes folders without a row, left by uploads and deletions that a crash interrupted. */
 export async function removeStrays(
   root: string,
   { store, now }: { readonly store: Pick<AttachmentStore, "among">; readonly now: number },

@@ -34,7 +34,7 @@ export type MessageBody = Readonly<z.infer<typeof messageBodySchema>>;
 
 /** A file that a person sent. */
 const incomingFileSchema = z.object({
-  /** Names it at the chat program. */
+  /** The chat program's id for it. */
   fileId: z.string(),
   /** As the person's device named it: untrusted. */
   name: z.string(),

@@ -87,7 +87,7 @@ export async function text(
   return continueSession(dealing, dealt, { sessionId, prompt, files });
 }
 
-/** Whether this message's prompt was being sent to a session when the gateway stopped: it goes to the same one. */
+/** Whether this message's prompt was being sent to a session when the gateway stopped. It is then sent to the same session. */
 function wasAsked({ update }: Dealt): boolean {
   return update.request !== null && keptRequestSchema.safeParse(JSON.parse(update.request)).success;
 }

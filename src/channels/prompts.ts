@@ -55,7 +55,7 @@ function promptOf({ prompt, files }: WrittenPrompt): string {
   return prompt.trim() === "" && files.length > 0 ? "See the attached file." : prompt;
 }
 
-/** Stores files that a person sent. What a crash leaves is deleted after a day. */
+/** Stores files that a person sent. Files left by a crash are deleted after a day. */
 async function attach(
   { deps, sessions, signal }: Dealing,
   files: readonly IncomingFile[],

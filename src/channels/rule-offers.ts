@@ -13,7 +13,7 @@ function offerKey(chatId: string, permissionId: string): string {
   return `rule:${chatId}:${permissionId}`;
 }
 
-/** Shows the standing rules that allow this request for the rest of its session, in words, before they are saved. */
+/** Describes the standing rules that would allow this request for the rest of its session, before they are saved. */
 export async function offerRule(dealing: Dealing, { incoming }: Dealt, permissionId: string): Promise<Pressed> {
   const { deps, sessions } = dealing;
   const { chatId, messageId } = incoming;

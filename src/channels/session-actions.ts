@@ -88,7 +88,7 @@ export async function chooseAgent(
 // Shows the end of the last answer, as a reminder.
 const maxGlanceLength = 1_500;
 
-/** Makes this the chat's current session, which it gets reports of from now on. */
+/** Makes this the chat's current session, about which it gets reports from now on. */
 export async function chooseSession(
   { sessions, deps, signal }: Dealing,
   { incoming }: Dealt,

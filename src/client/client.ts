@@ -51,7 +51,7 @@ export interface PosternClient extends Operations {
 const defaultTimeoutMs = 60_000;
 /** A timer with a longer time ends at once. */
 const maxTimerMs = 2 ** 31 - 1;
-/** More than a response with 1,000 turns needs. A larger one is refused. */
+/** More than a response with 1,000 turns needs. Larger responses are refused. */
 const maxAnswerLength = 64 * 1024 * 1024;
 
 /** Creates a client. It keeps no connection open. */
@@ -155,7 +155,7 @@ function requestOf(route: string, input: RequestInput): { method: string; path: 
   const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = rest[name];
     delete rest[name];
-    // With such a segment, it would be the address of another route.
+    // Such a segment would turn it into the address of another route.
     if (typeof value !== "string" || /^\.{0,2}$/.test(value))
       throw new PosternClientError("invalid_request", `Not a ${name}: ${JSON.stringify(value)}.`);
     return encodeURIComponent(value);
@@ -198,7 +198,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Without a check of its own, a caller trusts the gateway to answer as its schemas say. */
+/** Without a check, a caller trusts the gateway to respond according to its schemas. */
 function trust<T>(_answer: unknown, _options: CallOptions<T> | undefined): asserts _answer is T {
   // Nothing to check.
 }

@@ -18,7 +18,7 @@ export interface EventsOptions {
   /** The `id` of the last event that was received. Without it, only new events come. */
   readonly after?: string | null | undefined;
   readonly signal?: AbortSignal;
-  /** Called with each change, and the reason. What it throws ends the loop. */
+  /** Called with each change and its reason. If it throws, the loop ends. */
   readonly onState?: (state: EventsState, reason?: unknown) => void;
   /** Waits before the next attempt. The default waits for `delayMs`; a page can end early, when its network returns. */
   readonly pause?: (delayMs: number, signal: AbortSignal) => Promise<void>;
@@ -109,7 +109,7 @@ export async function* textOf(
   const decoder = new TextDecoder();
   try {
     for (;;) {
-      // A laptop that slept is not notified that its connection is gone.
+      // After sleep, a laptop is not notified that its connection is gone.
       const timer = watch === null ? undefined : setTimeout(watch.onSilence, watch.silenceMs);
       const { done, value } = await reader.read().finally(() => clearTimeout(timer));
       const text = decoder.decode(value, { stream: !done });
@@ -131,7 +131,7 @@ function eventOf({ data }: StreamedMessage): SessionEvent | StreamReset | null {
   }
 }
 
-/** Trusts the gateway with the other fields. */
+/** The other fields are trusted. */
 function isEvent(value: unknown): value is SessionEvent | StreamReset {
   return typeof value === "object" && value !== null && "kind" in value && "id" in value;
 }
@@ -147,7 +147,7 @@ export interface StreamedMessage {
 const maxLineLength = 1_000_000;
 
 /**
- * Reads server-sent events as they come. `EventSource` cannot send a header, and a token is one.
+ * Reads server-sent events as they come. `EventSource` cannot send headers, which tokens need.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html section 9.2.6
  */

@@ -4,9 +4,9 @@ import { failure, ok, warning } from "./finding.ts";
 /** Commands that act on the running gateway; `postern serve` alone refuses while it runs. */
 export interface GatewayCommands {
   readonly restart: string;
-  /** Restarts it in the installed version. */
+  /** Restarts it with the installed version. */
   readonly upgrade: string;
-  /** Gives it this shell's API keys; null when a restart from this shell does. */
+  /** Gives it this shell's API keys; null if a restart from this shell does that. */
   readonly keepKeys: string | null;
 }
 
@@ -24,7 +24,7 @@ export interface GatewayState {
     /** The other program; null when unknown. */
     readonly owner: { readonly pid: number; readonly name: string } | null;
   }[];
-  /** Instead of a port in use; null when none is. */
+  /** A free port instead of a port in use; null if none is in use. */
   readonly freePort: number | null;
   /** The version of this command. */
   readonly version: string;

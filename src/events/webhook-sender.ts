@@ -97,7 +97,7 @@ export function createWebhookSender(deps: WebhookSenderDeps) {
     const fields = { webhookId, eventId: delivery.eventId, status: result.status, attempts: delivery.attempts + 1 };
     if (outcome.state === "dead")
       log.warn({ ...fields, reason: result.error }, "gave up on delivering an event to a webhook");
-    // After so many failures in a row the receiver was down: events set aside meanwhile are due now.
+    // After this many failures in a row, the receiver was down, so events that were set aside are due now.
     if (result.ok && webhook.failures >= attemptsInOrder) await queue.wake(webhookId, clock.now());
     if (result.status === 410) await disable(webhookId);
     await pruneSometimes(webhookId);

@@ -89,7 +89,7 @@ export function createWebhooks(deps: WebhooksDeps): WebhookDeliveries {
   /** Webhooks with new events. */
   const woken = new Set<string>();
 
-  /** By the rule of each delivery, which looks up the name again. */
+  /** Checked like each delivery, which looks up the name again. */
   async function checkUrl(url: string): Promise<void> {
     try {
       if (new URL(url).hash !== "") throw new PosternError("url_refused", "The URL must not have a fragment.");

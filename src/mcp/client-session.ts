@@ -43,7 +43,7 @@ const cancelledSchema = z.looseObject({
   params: z.looseObject({ requestId: requestIdSchema }),
 });
 
-/** The messages in a body: one, or a batch, which only the oldest specification allows. */
+/** The messages in a body: one, or a batch, which is allowed only in the oldest specification. */
 export function messagesOf(body: unknown): readonly unknown[] {
   return Array.isArray(body) ? body : body === undefined ? [] : [body];
 }
@@ -87,7 +87,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     await mcp.close();
   }
 
-  /** Cancels the call as if the client had, and ends its stream, which the protocol leaves open. */
+  /** Cancels the call as the client would, and ends its stream, which the protocol would leave open. */
   async function cancel(requestId: RequestId, reason: string): Promise<void> {
     transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId, reason } });
     await endStreamOf(requestId);

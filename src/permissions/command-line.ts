@@ -1,7 +1,7 @@
 /** A program with its arguments, as plain words. */
 export type SimpleCommand = readonly [string, ...string[]];
 
-/** The simple commands of a line, in order; or why the line is more than plain words. */
+/** The simple commands of a line, in order; or the reason why the line is not plain. */
 export type ParsedLine =
   | { readonly commands: readonly SimpleCommand[]; readonly refusal: null }
   | { readonly commands: null; readonly refusal: string };
@@ -10,14 +10,14 @@ export type ParsedLine =
 const maxLineLength = 8_000;
 
 /**
- * Redirections without an effect on files. bash, zsh and dash read only exactly these alike: zsh reads `2&>/dev/null` differently, and
- * runs a pager for `>file` without a command.
+ * Redirections without an effect on files. Only exactly these mean the same in bash, zsh and dash: zsh reads `2&>/dev/null` differently,
+ * and runs a pager for `>file` without a command.
  */
 const redirections: ReadonlySet<string> = new Set([">/dev/null", "1>/dev/null", "2>/dev/null", "2>&1"]);
 
 /** Characters of a word that no shell treats specially wherever they are in it. */
 const plain = /[A-Za-z0-9_@%+:,./-]/;
-/** Assigns at the start of a command; zsh expands a word that starts with it. */
+/** `=` assigns at the start of a command, and zsh expands a word that starts with it. */
 const equals = "=";
 
 /** Characters in quotes that every shell takes literally. */
@@ -25,8 +25,8 @@ const singleQuoted = /[^'\p{C}\p{Zl}\p{Zp}]/u;
 const doubleQuoted = /[^"$`\\!\p{C}\p{Zl}\p{Zp}]/u;
 
 /**
- * Words that start a construct of the shell, or a builtin that reads its arguments as code, names or assignments, or changes what later
- * words mean. A line with one as a command is not plain. Of bash, zsh and dash.
+ * Words of bash, zsh and dash that start a shell construct, or a builtin that reads its arguments as code, names or assignments, or changes
+ * the meaning of later words. A line with one of them as a command is not plain.
  */
 const notPrograms: ReadonlySet<string> = new Set(
   (
@@ -46,7 +46,7 @@ const notPrograms: ReadonlySet<string> = new Set(
  * Splits a line for a shell into its simple commands.
  *
  * Only lines that bash, zsh and dash certainly read alike are split: plain words, literal quotes, `&&`, `||`, `;` and `|`, and redirections
- * to /dev/null. Everything else is refused, also where most shells would treat it as plain text.
+ * to /dev/null. Everything else is refused, even if most shells would treat it as plain text.
  */
 export function parseCommandLine(line: string): ParsedLine {
   if (line.length > maxLineLength) return refused("it is too long");
@@ -129,7 +129,7 @@ function readWord(text: string, isFirst: boolean): Word {
     quotedBefore = null;
     if (char === equals && (isFirst || value === ""))
       return { refusal: "it assigns a variable, or starts a word with `=`" };
-    // With MAGIC_EQUAL_SUBST, zsh replaces `=id` by the program's path there too.
+    // With MAGIC_EQUAL_SUBST, zsh also replaces `=id` with the program's path there.
     if (char === equals && /[=:]$/.test(value)) return { refusal: "it contains `==` or `:=`" };
     if (char !== equals && !plain.test(char)) return { refusal: nameOf(char) };
     value += char;
@@ -142,7 +142,7 @@ function readWord(text: string, isFirst: boolean): Word {
   return { text: value, length: at, refusal: null };
 }
 
-/** @returns the index of the closing quote; null if there is none, or a character before it is not certainly literal */
+/** @returns the index of the closing quote; null if there is none, or if a character before it may not be literal */
 function quotedEnd(text: string, from: number, literal: RegExp): number | null {
   const quote = text[from];
   for (let at = from + 1; at < text.length; ) {

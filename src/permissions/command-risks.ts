@@ -5,7 +5,7 @@ export function programName(word: string): string {
   return word.slice(word.lastIndexOf("/") + 1).toLowerCase();
 }
 
-/** Programs that run whatever their arguments or their input say. */
+/** Programs that run code from their arguments or input. */
 const runsAnything: ReadonlySet<string> = new Set(
   (
     "sh bash zsh dash ash ksh mksh fish csh tcsh rbash busybox toybox pwsh powershell cmd nu elvish xonsh " +
@@ -23,7 +23,7 @@ const runsAnything: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Programs whose first argument decides what they do: alone they cover too much. */
+/** Programs whose first argument selects the action, so that the program alone would cover too much. */
 const hasSubcommands: ReadonlySet<string> = new Set(
   (
     "git npm pnpm yarn pip pip3 uv poetry conda cargo go docker podman docker-compose kubectl helm gh glab aws gcloud az apt apt-get dnf " +
@@ -62,10 +62,10 @@ const broadSubcommands: Readonly<Record<string, string>> = {
   dotnet: "run exec tool",
 };
 
-/** With one of these, the word behind it names a fixed script: `npm run build`. */
+/** After one of these, the next word is the name of a fixed script, as in `npm run build`. */
 const namesScript: ReadonlySet<string> = new Set(["npm run", "npm run-script", "pnpm run", "yarn run", "composer run"]);
 
-/** Why a pattern for commands has to be typed again; null for one that need not be. */
+/** Why a command pattern must be confirmed by repeating it; null if it need not be. */
 export function commandBreadth(words: readonly string[]): string | null {
   const [program, subcommand, script] = words;
   if (program === undefined || program === "*") return "It covers every command.";
@@ -82,7 +82,7 @@ export function commandBreadth(words: readonly string[]): string | null {
   return `\`${name} ${subcommand}\` can run arbitrary code.`;
 }
 
-/** How many words of a command a proposed rule covers: the program and its subcommand, or everything. */
+/** The number of a command's words in a proposed rule: the program and its subcommand, or all. */
 export function proposedLength(command: SimpleCommand): number {
   const [program, subcommand = "", script = ""] = command;
   const name = programName(program);
@@ -92,8 +92,9 @@ export function proposedLength(command: SimpleCommand): number {
 }
 
 /**
- * Options that run a program, read code, or write a file that is not the program's purpose, by program. A word that a rule does not name
- * itself is never one of these. An entry with one hyphen also counts in a group (`-xO`), and with a value attached (`-Ofile`).
+ * Options that run a program, read code, or write a file that is not the program's purpose, by program. A command does not match a rule if
+ * one of these is among the words that the rule leaves open. An entry with one hyphen also counts in a group (`-xO`), and with a value
+ * attached (`-Ofile`).
  */
 const riskyOptions: Readonly<Record<string, string>> = {
   git:
@@ -152,8 +153,8 @@ const riskyOptions: Readonly<Record<string, string>> = {
 const riskyEverywhere: readonly string[] = ["--exec", "--pager", "--editor", "--shell", "--rsh", "--eval", "--command"];
 
 /**
- * Whether a word that a rule does not name can make the program do something else than the rule's words say: run another program, read
- * its settings from elsewhere, or write where it should not.
+ * Whether a word that is not in the rule can change what the program does: make it run another program, read its settings from elsewhere,
+ * or write where it should not.
  */
 export function isRiskyWord(program: string, word: string): boolean {
   const name = programName(program);
@@ -167,11 +168,11 @@ export function isRiskyWord(program: string, word: string): boolean {
 function isOption(word: string, option: string): boolean {
   if (word === option || word.startsWith(`${option}=`)) return true;
   if (option.startsWith("--")) {
-    // Most programs take an unambiguous beginning of a long option, also of one letter.
+    // Most programs accept an unambiguous abbreviation of a long option, even a single letter.
     const name = word.split("=")[0] ?? word;
     return name.startsWith("--") && option.startsWith(name);
   }
-  // Go's programs take `--toolexec` for `-toolexec`.
+  // Go's programs accept `--toolexec` for `-toolexec`.
   if (word.startsWith("--")) return option.length > 2 && isOption(word.slice(1), option);
   // `-exec` of find, or a letter in a group: `-zO`, `-Ofile`.
   return option.length === 2 && word.slice(1).includes(option.slice(1));

@@ -4,7 +4,7 @@ import { parseCommandLine, type SimpleCommand } from "./command-line.ts";
 import { isRiskyWord, programName } from "./command-risks.ts";
 import { isGuarded, matchesPath, matchesPattern } from "./path-pattern.ts";
 
-/** What the evaluator reads of a rule. */
+/** The parts of a rule that the evaluator needs. */
 export interface Rule {
   readonly ruleId: string;
   readonly effect: RuleEffect;
@@ -19,12 +19,12 @@ export interface Rule {
   readonly expiresAt: number | null;
 }
 
-/** A permission request, with whether its session got a prompt from a caller without `coding:drive`. */
+/** A permission request, and whether its session received a prompt from a caller without `coding:drive`. */
 export interface RuleRequest extends RuledRequest {
   readonly undriven: boolean;
 }
 
-/** The answer of the rules to a request; null if they have none. Pure. A deny rule wins over all others. */
+/** The answer of the rules to a request; null if they have none. Pure. Deny rules take precedence. */
 export function evaluate(
   rules: readonly Rule[],
   request: RuleRequest,
@@ -47,14 +47,14 @@ export function evaluate(
 
 type Part = { readonly command: SimpleCommand } | { readonly path: string };
 
-/** The parts of a request, each of which needs a rule; null if they are not certain. */
+/** The parts of a request, each of which must match a rule; null if they are uncertain. */
 function partsOf({ action, dir }: RuleRequest): readonly Part[] | null {
   if (action.tool !== "command") return action.paths.map((path) => ({ path }));
   const { commands } = parseCommandLine(withoutOwnDir(action.line, dir));
   return commands?.map((command) => ({ command })) ?? null;
 }
 
-/** Agents often change to the folder first that they are in already. */
+/** Agents often first change to the folder in which they already are. */
 export function withoutOwnDir(line: string, dir: string): string {
   const start = `cd ${dir} && `;
   return /^[\w@%+:,./-]+$/.test(dir) && line.startsWith(start) ? line.slice(start.length) : line;
@@ -73,7 +73,7 @@ function appliesToAny(rule: Rule, request: RuleRequest, now: number): boolean {
   return isWithin(rule.dir, request.counted) || (rule.effect === "deny" && rule.tool !== "command");
 }
 
-/** A denial needs less certainty than an allowance: the program's folder and letter case do not matter. */
+/** A denial needs less certainty than an allowance, so the program's folder and letter case do not matter. */
 function denies(rule: Rule, part: Part): boolean {
   if ("path" in part) {
     const below = partsBelow(rule.dir, part.path);
@@ -88,14 +88,14 @@ function denies(rule: Rule, part: Part): boolean {
   });
 }
 
-/** Some file systems do not distinguish letter case and forms of accents. */
+/** Some file systems ignore letter case and forms of accents. */
 function folded(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }
 
 /**
- * Whether a command contains the words of a denial somewhere, as in `git --no-pager push` or `sh -c 'git push'`, or names a file that is
- * denied. That is not certain enough for a denial, nor for an allowance: a person decides.
+ * Whether a command contains the words of a denial somewhere, as in `git --no-pager push` or `sh -c 'git push'`, or mentions a denied file.
+ * This is not certain enough for a denial or an allowance, so a person decides.
  */
 function mayBeDenied(
   rules: readonly Rule[],
@@ -114,7 +114,7 @@ function mayBeDenied(
   });
 }
 
-/** The words of a command and of texts in its arguments. */
+/** The words of a command, including those in its quoted arguments. */
 function wordsIn(command: readonly string[]): readonly string[] {
   const words = command.flatMap((word) => word.toLowerCase().split(/[^\p{L}\p{N}_.@%+:/=-]+/u));
   return words.filter((word) => word !== "");
@@ -126,7 +126,7 @@ function isInOrder(wanted: readonly string[], words: readonly string[]): boolean
   return at === wanted.length;
 }
 
-/** Whether a command names a file that this rule denies, or the folder of such files. */
+/** Whether a command mentions a file that this rule denies, or a folder of such files. */
 function namesDenied(rule: Rule, command: SimpleCommand, { dir, counted }: RuleRequest): boolean {
   const paths = command.slice(1).flatMap((word) => word.split(/[=:,@]/).filter((piece) => piece !== ""));
   return paths.some((piece) => {
@@ -147,18 +147,18 @@ function covers(rule: Rule, part: Part, { dir, counted }: RuleRequest): boolean 
   if (words === null) return false;
   const { command } = part;
   if (!words.every((word, index) => word === command[index])) return false;
-  // `./build` and `scripts/x` are other files in another folder.
+  // In another folder, `./build` and `scripts/x` are different files.
   if (words.some((word) => word.includes("/") && !word.startsWith("/")) && counted !== rule.dir) return false;
   const [program] = command;
   const further = command.slice(Math.max(words.length, 1));
-  // Options of the program itself come before its subcommand, and change what that means.
+  // The program's own options come before its subcommand, and change its meaning.
   if (words.length === 1 && rule.pattern !== "*" && further[0]?.startsWith("-") && isSubcommandProgram(program))
     return false;
   const root = allowedRoot(rule.dir, { dir, counted });
   return further.every((word) => !isRiskyWord(program, word) && staysInside(word, root));
 }
 
-/** Where arguments may lead: the rule's folder, or for a session in a worktree, which has another place, where it works. */
+/** The folder in which arguments must stay: the rule's folder or, for a session in a worktree, the worktree. */
 function allowedRoot(ruleDir: string, { dir, counted }: { readonly dir: string; readonly counted: string }): string {
   return dir === counted ? ruleDir : dir;
 }
@@ -167,7 +167,7 @@ function isSubcommandProgram(program: string): boolean {
   return programName(program) === "git";
 }
 
-/** The words of a pattern for commands, none for `*`; null if it is not one plain command. */
+/** The words of a command pattern, none for `*`; null if it is not one plain command. */
 export function patternWords(pattern: string): readonly string[] | null {
   if (pattern === "*") return [];
   const { commands } = parseCommandLine(pattern);
@@ -177,15 +177,15 @@ export function patternWords(pattern: string): readonly string[] | null {
 
 const remote = /^https?:\/\/[\w.:-]+(\/|$)/;
 
-/** Whether a word names no file outside of this folder, wherever in it a path begins, and none that no rule covers. */
+/** Whether a word cannot refer to a file outside this folder, or to one that no rule covers, wherever a path begins in it. */
 function staysInside(word: string, root: string): boolean {
   const names = word.split(/[/=:,]/);
-  // `..` also ends `-I..` and `@..`, and leads out of a folder that is called `https:`.
+  // `..` can also be at the end of `-I..` and `@..`, and can lead out of a folder called `https:`.
   if (names.some((name) => name.endsWith("..")) || isGuarded(names)) return false;
   if (remote.test(word)) return true;
   for (const { index } of word.matchAll(/\//g)) {
     const before = word.slice(0, index);
-    // Inside of a relative path, unless that is an option with a path attached (`-I/x`), or `@/x`.
+    // The slash is inside a relative path, unless the word is an option with a path attached (`-I/x`), or `@/x`.
     if (/[\w.@%+]$/.test(before) && !/^-\w+$/.test(before) && !/(?:^|[=:,])@$/.test(before)) continue;
     const path = word.slice(index);
     if (path !== "/dev/null" && !isWithin(root, withoutEnd(path))) return false;
@@ -193,7 +193,7 @@ function staysInside(word: string, root: string): boolean {
   return true;
 }
 
-/** A loop, because an expression would try every slash as the start of the end. */
+/** A loop, because a regular expression would take quadratic time on many slashes. */
 function withoutEnd(path: string): string {
   let end = path.length;
   while (path[end - 1] === "/") end -= 1;
@@ -210,7 +210,7 @@ export function isWithin(folder: string, dir: string): boolean {
   return dir === folder || dir.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }
 
-/** Whether a word of a line names a path below this folder, in any spelling without links; false for a line that no rule answers. */
+/** Whether a word of a line is a path below this folder, in any spelling without links; false for a line that no rule can match. */
 export function commandsNaming(line: string, folder: string): boolean {
   const wanted = folder.toLowerCase();
   const words = parseCommandLine(line).commands?.flat() ?? [];

@@ -70,7 +70,7 @@ export function createPermissionRules(deps: {
   const { clock, log, home, mayDrive, isVisible, note } = deps;
   const store = createRuleStore(deps);
   const adding = createKeyedLock();
-  /** Counts rules that were added or removed: an answer that was looked up across such a change is looked up again. */
+  /** Counts added and removed rules. An answer is looked up again if this changed during the lookup. */
   let changes = 0;
 
   async function marked(request: RuledRequest): Promise<RuleRequest> {
@@ -117,7 +117,7 @@ export function createPermissionRules(deps: {
     return removed !== null;
   }
 
-  /** The answer of the rules that are read first, unless their creators lost access. */
+  /** The answer of the rules as read first, without those whose creators lost access. */
   async function lookUp(unmarked: RuledRequest): Promise<RuleVerdict | null> {
     let rules = await store.inForce();
     if (rules.length === 0 || inFolder(home, unmarked) || !(await isVisible(unmarked.counted))) return null;
@@ -188,7 +188,7 @@ export function createPermissionRules(deps: {
     async remember(unmarked, { effect, remember }, caller) {
       const request = await marked(unmarked);
       const now = clock.now();
-      // The agent can be in a folder above the one that the caller's token is limited to.
+      // The agent may work in a folder above the one that the caller's token is limited to.
       if (!mayUse(caller, request.counted)) {
         const where = `Your token is limited to other folders than ${request.counted}, where the agent is.`;
         throw new PosternError("invalid_request", `${where} Answer without \`remember\`.`);
@@ -239,7 +239,7 @@ export function createPermissionRules(deps: {
     },
   };
 
-  /** A folder's rule that leaves out sessions like this one still counts for the others. */
+  /** A folder's rule that excludes sessions like this one still applies to others. */
   function isExcluded(rules: readonly NewRule[], request: RuleRequest): boolean {
     const numbered = rules.map((rule, index) => ({ ...rule, ruleId: String(index), undriven: true }));
     return request.undriven && evaluate(numbered, request, clock.now()) !== null;
@@ -250,14 +250,14 @@ function mayUse({ folders }: Caller, dir: string): boolean {
   return folders === null || folders.some((folder) => isWithin(folder, dir));
 }
 
-/** Whether a request touches files of this folder, or could: commands may work on everything below where they run. */
+/** Whether a request affects, or could affect, files of this folder: a command may change everything below the directory where it runs. */
 function inFolder(folder: string, { dir, action }: RuledRequest): boolean {
   if (isWithin(folder, dir)) return true;
   if (action.tool !== "command") return action.paths.some((path) => isWithin(folder, path));
   return isWithin(dir, folder) || commandsNaming(action.line, folder);
 }
 
-/** A rule of a token or app ends with it; one of a browser or the command line belongs to the account. */
+/** A rule of a token or app ends with it. A rule from a browser or the command line belongs to the account. */
 function creatorOf({ accountId, kind = "open", tokenId = null, app = null }: Caller): RuleCreator {
   const credential = kind === "token" ? tokenId : kind === "app" ? (app?.appId ?? null) : null;
   return { accountId, kind, credential };

@@ -8,7 +8,7 @@ import { isGuarded, pathBreadth, pathPatternProblem } from "./path-pattern.ts";
 /** A rule before it is stored. */
 export type NewRule = Omit<Rule, "ruleId">;
 
-/** Patterns that cover a request, one for each of its parts; or why none can. */
+/** Patterns that cover a request, one for each part; or the reason why none can. */
 export type Proposal =
   | { readonly patterns: readonly string[]; readonly refusal: null }
   | { readonly patterns: readonly []; readonly refusal: string };
@@ -74,7 +74,7 @@ export function expiryOf(until: string | undefined, now: number): number | null 
   throw new PosternError("invalid_request", `The end of a rule must be in the future, not ${until}.`);
 }
 
-/** Why a pattern has to be typed again; null for one that need not be. Denying too much is safe. */
+/** Why a pattern must be confirmed by repeating it; null if it need not be. Denying too much is safe. */
 export function breadthOf({ effect, tool, pattern }: Pick<NewRule, "effect" | "tool" | "pattern">): string | null {
   if (effect === "deny") return null;
   return tool === "command" ? commandBreadth(patternWords(pattern) ?? []) : pathBreadth(pattern);

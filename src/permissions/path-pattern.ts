@@ -1,4 +1,4 @@
-/** Where only people, Git and the agents themselves write: a file there runs code later, or changes what an agent may do. */
+/** Places where only people, Git and the agents' own settings write: a file there runs code later, or changes what an agent may do. */
 const guardedNames: ReadonlySet<string> = new Set(
   (
     ".git .claude .claude.json .codex .agents .gemini .opencode .mcp.json .husky .githooks .vscode .idea .devcontainer .envrc .npmrc .yarnrc " +
@@ -11,7 +11,7 @@ const guardedNames: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Whether a path, given by its parts, leads through a name that no standing rule covers. */
+/** Whether a path, given by its parts, contains a name that no standing rule covers. */
 export function isGuarded(parts: readonly string[]): boolean {
   // Some file systems ignore invisible characters in names.
   return parts.some((part) => /\p{C}/u.test(part) || guardedNames.has(part.toLowerCase()));
@@ -20,7 +20,7 @@ export function isGuarded(parts: readonly string[]): boolean {
 /** Characters of a pattern that would mean something else in other glob dialects. */
 const unclear = /[?[\]{}!\\~\p{C}\p{Zl}\p{Zp}]/u;
 
-/** Matching takes longer with each. */
+/** Each one makes matching slower. */
 const maxDeep = 3;
 
 /** @returns why a pattern is invalid; null for a valid one */
@@ -37,7 +37,7 @@ export function pathPatternProblem(pattern: string): string | null {
   return null;
 }
 
-/** Whether a pattern covers every file, so that it has to be typed again. */
+/** Whether a pattern covers every file, so that it must be confirmed by repeating it. */
 export function pathBreadth(pattern: string): string | null {
   return pattern.split("/").every((part) => /^[*.]+$/.test(part)) ? "It covers every file of the folder." : null;
 }
@@ -47,12 +47,12 @@ export function matchesPath(pattern: string, parts: readonly string[]): boolean 
   return !isGuarded(parts) && matchesPattern(pattern, parts);
 }
 
-/** The same, also for paths that no rule allows. */
+/** The same, including for paths that no rule allows. */
 export function matchesPattern(pattern: string, parts: readonly string[]): boolean {
   return matches(pattern.split("/"), parts);
 }
 
-/** Without backtracking: `reached` has the numbers of parts that the pattern can have used up so far. */
+/** Matches without backtracking: `reached` has the possible numbers of parts matched so far. */
 function matches(pattern: readonly string[], parts: readonly string[]): boolean {
   let reached: ReadonlySet<number> = new Set([0]);
   for (const [index, piece] of pattern.entries()) {
@@ -73,7 +73,7 @@ function matches(pattern: readonly string[], parts: readonly string[]): boolean 
   return reached.has(parts.length);
 }
 
-/** Without backtracking: the parts between stars are found from left to right. */
+/** Matches without backtracking: finds the parts between stars from left to right. */
 function matchesName(pattern: string, name: string): boolean {
   const pieces = pattern.split("*");
   const [start = "", ...others] = pieces;

@@ -20,11 +20,11 @@ export interface StoredRule extends Rule {
   readonly lastUsedAt: number | null;
 }
 
-/** SQL for standing rules. Nothing is cached, so that a deleted rule answers nothing from then on. */
+/** SQL for standing rules. Nothing is cached, so that a deleted rule stops answering immediately. */
 export interface RuleStore {
   /** All rules that have not expired, oldest first. */
   inForce(): Promise<readonly StoredRule[]>;
-  /** @param accountId null for those of all accounts */
+  /** @param accountId null for the rules of all accounts */
   list(accountId: string | null): Promise<readonly StoredRule[]>;
   count(accountId: string): Promise<number>;
   add(rule: Omit<Rule, "ruleId">, creator: RuleCreator): Promise<StoredRule>;
@@ -108,7 +108,7 @@ export function createRuleStore({ db, clock }: { readonly db: Kysely<Tables>; re
     },
 
     async noteUse(ruleIds) {
-      // One statement each, in one order: two answers that use the same rules do not wait for each other in a circle.
+      // One statement for each, always in the same order, so that two answers with the same rules cannot deadlock.
       for (const ruleId of [...ruleIds].toSorted()) {
         await db
           .updateTable("permission_rules")

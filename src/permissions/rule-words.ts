@@ -2,7 +2,7 @@ import type { Rule } from "./evaluate.ts";
 
 const verbs = { allow: "Allow", deny: "Deny" } as const;
 
-/** A rule as a sentence, for a person who decides whether to store it. */
+/** Describes a rule in a sentence, for the person who decides whether to store it. */
 export function ruleWords(rule: Omit<Rule, "ruleId">): string {
   const who = rule.agent === null ? "" : ` by ${rule.agent}`;
   const where = rule.sessionId === null ? `in ${rule.dir} and its worktrees` : "in this session";

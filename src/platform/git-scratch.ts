@@ -14,8 +14,8 @@ const maxRulesBytes = 1024 * 1024;
 
 /**
  * Creates a git dir in `folder` (which must not exist) with the repository's objects and none of its configuration, so that no filter,
- * hook or monitor runs. Files are as in the repository, except for line endings and encodings in its attributes.
- * @param raw ignores those too: files byte for byte
+ * hook or monitor runs. Files are read as in the repository, except that only its attributes for line endings and encodings apply. @param
+ * raw ignores these too and reads files byte for byte
  */
 export async function createGitScratch(
   git: Git,

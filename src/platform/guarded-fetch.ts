@@ -36,7 +36,7 @@ interface GuardedRequest {
 export interface GuardedFetch {
   (url: string, request: GuardedRequest): Promise<FetchedAnswer>;
   /**
-   * Refuses a URL that no request can reach, by the rule of a request. A name that cannot be looked up now passes, if it can exist.
+   * Refuses a URL that no request could reach, with the same checks as for a request. A name that cannot be looked up now passes, if it can exist.
    * @throws PosternError `url_refused` | `address_refused`
    */
   check(url: string): Promise<void>;
@@ -131,7 +131,7 @@ function parseTarget(text: string): { readonly url: URL; readonly host: string }
   if (url.protocol !== "https:" && url.protocol !== "http:")
     throw refusal("url_refused", "The URL must begin with https://.");
   if (url.username !== "" || url.password !== "") throw refusal("url_refused", "The URL must not hold credentials.");
-  // `new URL` has made one form of an IPv4 address in octal, hexadecimal or one number.
+  // `new URL` has normalized IPv4 addresses in octal, hexadecimal or as one number.
   return { url, host: url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "") };
 }
 

@@ -2,8 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /**
- * Frees the memory of buffers that passed through. They are outside of V8's heap, which frees them only when it is full or after 64 MB of
- * them: a flood of output would grow the process by that much. A minor collection takes a millisecond.
+ * Frees the memory of used buffers. They are outside V8's heap, which frees them only when it is full or after 64 MB of buffers: a flood of output would grow the process by that much. A minor collection takes a millisecond.
  */
 export type MinorGc = ReturnType<typeof createMinorGc>;
 

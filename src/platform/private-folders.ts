@@ -71,7 +71,7 @@ export async function requireOwnRunFolder(path: string): Promise<void> {
   if ((there.mode & 0o022) !== 0) throw unsafe(path, "is writable for other users");
 }
 
-/** With its parents. Node's `recursive` never ends below a folder where everything is missing, such as /proc. */
+/** Creates the parents too. Node's `recursive` never returns below a folder in which nothing can exist, such as /proc. */
 async function makeFolders(path: string): Promise<void> {
   try {
     await makeFolder(path);
@@ -89,7 +89,7 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Also for a broken link: nothing can be created below it. */
+/** Also true for a broken link, because nothing can be created below it. */
 async function isThere(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,

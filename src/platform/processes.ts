@@ -14,7 +14,7 @@ import {
 /** Distinguishes a process from a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** As {@link startTimeOf} gave it. */
+  /** From {@link startTimeOf}. */
   readonly startTime: string;
 }
 
@@ -33,7 +33,7 @@ export interface ProcessTree {
 
 const POLL_MS = 20;
 /**
- * Until all processes are scanned again for new members; doubled each time. With 500 processes the first scan takes 10 to 20 ms (2
+ * Time until all processes are scanned again for new members; doubled each time. With 500 processes the first scan takes 10 to 20 ms (2
  * cores), a later one 1 ms.
  */
 const SCAN_MS = 200;
@@ -204,7 +204,7 @@ async function findMembers(
   }
 }
 
-/** Groups of known leaders first, so that a process forked meanwhile gets the signal too; then the others by pid. */
+/** Groups of known leaders come first, so that a process forked in between also gets the signal; then the others by pid. */
 function signalAll(known: ReadonlyMap<number, ProcessRow>, signal: NodeJS.Signals): void {
   const groups = new Set<number>();
   for (const row of known.values()) {

@@ -43,10 +43,10 @@ export function isPublicAddress(address: string): boolean {
   return isIP(address) === 6 && unicast.check(address, "ipv6") && !blocked.check(address, "ipv6");
 }
 
-/** Names that never exist in the public name service (RFC 2606, 6761, 6762, 7686, 8375; ICANN for `internal`). */
+/** Names that never exist in public DNS (RFC 2606, 6761, 6762, 7686, 8375; ICANN for `internal`). */
 const reservedNames = ["test", "example", "invalid", "localhost", "local", "internal", "onion", "home.arpa"];
 
-/** Whether the public name service can have this name, without looking it up. */
+/** Whether this name can exist in public DNS, without looking it up. */
 export function canBePublicName(host: string): boolean {
   const name = host.toLowerCase();
   if (reservedNames.some((reserved) => name === reserved || name.endsWith(`.${reserved}`))) return false;

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { newSecret, sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 
-/** What the token of a notification's action does. */
+/** The effect of a notification's action token. */
 export interface PushAction {
   readonly subscriptionId: string;
   readonly sessionId: string;

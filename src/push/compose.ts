@@ -10,7 +10,7 @@ export type Reason = Tables["push_deliveries"]["reason"];
 /** What to do for a session whose state is known. Pure. */
 export type Composed =
   | { readonly action: "drop" }
-  /** The notification that the browser shows is still right. */
+  /** The notification that the browser shows is still valid. */
   | { readonly action: "keep" }
   | { readonly action: "withdraw" }
   | {
@@ -76,7 +76,7 @@ function needsAttention({ activity }: SeenSession): boolean {
   return activity === "needs_attention" || activity === "needs_login";
 }
 
-/** Null when the agent works again, or asks for something, which has its own notification. */
+/** Null if the agent is working again, or asks for something, which has its own notification. */
 function endKind(reason: "turn" | "failed" | "limited", session: SeenSession): PushKind | null {
   const { activity, status, turnFailure, queuedPrompts } = session;
   if (status === "failed") return "failed";

@@ -23,7 +23,7 @@ export interface FollowSessionsDeps {
 }
 
 const markName = "push";
-/** Several events follow one another: what a turn leads to is known a moment later. */
+/** Waits for further events, because the result of a turn is known a moment later. */
 const settleMs = 1_000;
 /** Later, no caller waits for it. */
 const lifeMs = { needed: 4 * 3_600_000, news: 12 * 3_600_000 } as const;
@@ -122,13 +122,13 @@ function lifeOf(reason: Reason): number {
   return reason === "permission" || reason === "attention" ? lifeMs.needed : lifeMs.news;
 }
 
-/** A session that replaces another in its terminal: what is shown of that one is over. */
+/** A session replaced another in its terminal, so notifications of the other one are outdated. */
 function namesIn(event: SessionEvent): readonly string[] {
   const replaced = event.kind === "session.created" ? event.replaces : null;
   return replaced === null ? [event.sessionId] : [event.sessionId, replaced];
 }
 
-/** Null if nothing in the event is for a person. */
+/** Null if the event does not concern people. */
 function noticeOf(
   event: SessionEvent,
 ): { readonly reason: Exclude<Reason, "check">; readonly permissionId: string | null } | null {

@@ -42,7 +42,7 @@ export interface TakenAction extends PushActionOutput {
   readonly permissionId: string;
 }
 
-/** Web Push: notifications of sessions in browsers, also when no page is open. */
+/** Web Push: notifications about sessions in browsers, even when no page is open. */
 export interface Push {
   /** The gateway's VAPID key, base64url. */
   publicKey(): Promise<string>;
@@ -71,7 +71,7 @@ export interface Push {
   sessionChanged(sessionId: string): Promise<void>;
   /** Removes everything that mentions a session by any of its ids. */
   forget(sessionIds: readonly string[]): Promise<void>;
-  /** Follows sessions, and continues with what was not sent. */
+  /** Follows sessions, and sends notifications that are still pending. */
   start(): void;
   /** Unsent notifications are sent after the next start. Idempotent. */
   close(): Promise<void>;

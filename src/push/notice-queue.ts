@@ -56,7 +56,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
           on
             .selectFrom("push_subscriptions")
             .where("account_id", "=", accountId)
-            // PostgreSQL takes parameters of a select for text.
+            // PostgreSQL treats parameters of a select as text.
             .select([
               "subscription_id",
               sql<string>`cast(${sessionId} as text)`.as("session_id"),
@@ -99,7 +99,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
       return [...new Set(rows.map((row) => row.subscription_id))];
     },
 
-    /** Due ones first. */
+    /** Due browsers come first. */
     async waiting(subscriptionId: string): Promise<readonly WaitingNotice[]> {
       const rows = await db
         .selectFrom("push_deliveries")
@@ -140,7 +140,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
       });
     },
 
-    /** Makes those due that quiet hours hold back: the preferences changed. @returns browsers of the account */
+    /** Makes notifications due that quiet hours hold back, because the preferences changed. @returns browsers of the account */
     async release(accountId: string, now: number): Promise<readonly string[]> {
       const mine = db.selectFrom("push_subscriptions").select("subscription_id").where("account_id", "=", accountId);
       const rows = await db

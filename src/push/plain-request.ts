@@ -3,10 +3,10 @@ import type { PendingPermission } from "../wire/coding.ts";
 /** Phones and desktops show at least this much of a notification's text. */
 const maxCharacters = 120;
 const maxToolCharacters = 40;
-/** Blanks that could move the rest of a text out of sight. */
+/** Repeated blanks, which could move the rest of a text out of sight. */
 const blanks = /^ | $| {8}/;
 /**
- * Printable ASCII and the accented letters of Latin-1 and Latin Extended-A. All else can hide text, reorder it, break the line or look
+ * Printable ASCII and the accented letters of Latin-1 and Latin Extended-A. Everything else can hide text, reorder it, break the line or look
  * like something else: control characters, invisible and blank code points, text direction, other scripts.
  */
 const plain = /^[\u0020-\u007e\u00c0-\u017f]+$/u;

@@ -235,7 +235,7 @@ interface Context {
   readonly wanted: PushPreferences;
 }
 
-/** Safari takes the permission away from pages whose messages show nothing. */
+/** Safari revokes the permission of pages that receive messages without showing a notification. */
 const strictServices = /(^|\.)push\.apple\.com$/;
 
 function withdrawal({ sessionId }: WaitingNotice, { target }: StoredSubscription): PushMessage {

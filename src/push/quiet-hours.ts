@@ -4,7 +4,7 @@ const minuteMs = 60_000;
 const dayMinutes = 24 * 60;
 
 /**
- * When the quiet hours end that `now` is in; null outside of them. Around a change of the clocks it can be off by up to an hour: check
+ * The end of the quiet hours at `now`; null outside quiet hours. Around a change of the clocks it can be off by up to an hour: check
  * again at that time.
  */
 export function quietUntil({ from, to, timeZone }: QuietHours, now: number): number | null {

@@ -52,7 +52,7 @@ export function createSubscriptionStore(deps: {
 
   return {
     /**
-     * Adds a browser, or replaces what is known of it.
+     * Adds a browser, or replaces its data.
      * @throws PosternError `invalid_request` for too many, or another account's browser
      */
     async put(subscriber: Subscriber, target: PushTarget, name: string): Promise<PushSubscriptionRecord> {

@@ -2,7 +2,7 @@ import { sha256 } from "../core/ids.ts";
 
 /** Lines of a file that a comment is about, with what is needed to find them after the file has changed. */
 export interface Anchor {
-  /** Where they were: 1 is the first line. */
+  /** Their original position; 1 is the first line. */
   readonly line: number;
   readonly lines: readonly string[];
   /** The lines before and after them, in the file's order. */
@@ -11,7 +11,7 @@ export interface Anchor {
   /** Whether `before` begins with the file's first line, and `after` ends with its last. */
   readonly fromStart: boolean;
   readonly toEnd: boolean;
-  /** How much of the context another place with the same lines shared; -1 without one. */
+  /** How many context lines another place with the same lines shared; -1 if there was none. */
   readonly rival: number;
   /** SHA-256 of the file's lines. */
   readonly fileHash: string;
@@ -23,11 +23,11 @@ export interface LineRange {
   readonly endLine: number;
 }
 
-/** More context tells more repetitions apart; eight lines are about a screen's worth of code around the lines. */
+/** More context distinguishes more repetitions; eight lines are about a screen of code around the lines. */
 const contextLines = 8;
 /** Minified code has lines of megabytes: such context is left out. */
 const maxContextLength = 2_000;
-/** Lines with fewer letters and digits than this, such as `}`, say nothing without their neighbors. */
+/** Lines with fewer letters and digits than this, such as `}`, cannot be identified without their neighbors. */
 const distinctiveLength = 6;
 
 /** The lines of a text, without their line ends. */
@@ -57,8 +57,8 @@ export function anchorOf(file: readonly string[], { line, endLine }: LineRange):
 }
 
 /**
- * Finds anchored lines in a file as it is now: the only place with the same lines where more of the context is the same than at any other
- * place, now and when the comment was written.
+ * Finds anchored lines in the current file: the place with the same lines whose context matches better than any other place, now and when
+ * the comment was written.
  * @returns null when they are no longer there, or could be another part of the file with the same lines
  */
 export function findAnchor(anchor: Anchor, file: readonly string[]): LineRange | null {
@@ -90,7 +90,7 @@ function placesOf(lines: readonly string[], file: readonly string[]): readonly n
 
 type Context = Pick<Anchor, "lines" | "before" | "after" | "fromStart" | "toEnd">;
 
-/** How many lines around this place are the anchor's context, counted outward. Blank lines say nothing. */
+/** How many lines around this place are the anchor's context, counted outward. Blank lines do not count. */
 function contextAt(
   { lines, before, after, fromStart, toEnd }: Context,
   file: readonly string[],

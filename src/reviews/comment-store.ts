@@ -2,7 +2,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { Tables } from "../storage/schema.ts";
 import type { CommentState, ViewedFiles } from "../wire/reviews.ts";
 
-/** The session of an account, as the store has it. */
+/** An account's session, as stored. */
 export interface ReviewKey {
   readonly account_id: string;
   readonly agent: string;
@@ -17,8 +17,7 @@ export interface CommentStore {
   list(key: ReviewKey): Promise<readonly CommentRow[]>;
   add(row: CommentRow): Promise<void>;
   /**
-   * Changes a comment while it is in one of these states.
-   * @returns whether it was
+   * Changes a comment if it is in one of these states. @returns whether it was
    */
   change(
     of: { readonly key: ReviewKey; readonly commentId: string; readonly while: readonly CommentState[] },
@@ -26,12 +25,12 @@ export interface CommentStore {
   ): Promise<boolean>;
   /** Deletes a comment. @returns whether it was there */
   remove(key: ReviewKey, commentId: string): Promise<boolean>;
-  /** Claims open comments for a prompt. @returns those that it got: of two prompts at once, each comment is in one */
+  /** Claims open comments for a prompt, so that a comment is never in two prompts. @returns the claimed comments */
   claim(
     key: ReviewKey,
     claim: { readonly commentIds: readonly string[]; readonly sendKey: string; readonly at: number },
   ): Promise<readonly string[]>;
-  /** Ends the state `sent` of a prompt's comments. Those that were changed meanwhile stay. */
+  /** Ends the state `sent` of a prompt's comments, except those that were changed since. */
   settle(sendKey: string, state: "open" | "answered", at: number): Promise<void>;
   viewed(key: ReviewKey): Promise<ViewedFiles["files"]>;
   view(key: ReviewKey, file: { readonly path: string; readonly version: string | null }, at: number): Promise<void>;

@@ -1,6 +1,6 @@
 import { PosternError } from "../core/errors.ts";
 
-/** Codes that this capability throws, besides those of its ports. */
+/** Codes that this capability throws, in addition to those of its ports. */
 export type ReviewErrorCode =
   | "invalid_request"
   | "too_large"

@@ -8,10 +8,10 @@ export interface ReviewedFile {
   readonly side: CommentSide;
 }
 
-/** What became of a prompt: `none` if it was never taken, `ended` once the turn that it began has ended. */
+/** The outcome of a prompt: `none` if it was never accepted, `ended` once its turn has ended. */
 export type PromptFate = "none" | "running" | "ended" | "lost";
 
-/** What reviews need of sessions. Each of them throws PosternError `session_not_found` for one that the caller cannot see. */
+/** What reviews need from sessions. Each function throws PosternError `session_not_found` for a session that the caller cannot see. */
 export interface ReviewPorts {
   find(sessionId: string, caller: Caller): Promise<{ readonly agent: string; readonly sessionId: string }>;
   /**

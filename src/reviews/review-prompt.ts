@@ -11,13 +11,13 @@ export interface PromptComment {
   readonly body: string;
 }
 
-/** Below what fits into one argument of a command line, in bytes. Comments beyond it wait for another prompt. */
+/** In bytes, less than fits into one command-line argument. Comments beyond it wait for another prompt. */
 const maxPromptBytes = 80_000;
-/** A longer snippet is cut: the agent has the file. */
+/** A longer snippet is cut, because the agent has the file. */
 const maxSnippetLength = 4_000;
 
 /**
- * One prompt with these comments, as many as fit. It begins with a word, so that no agent reads it as a command; code is fenced, and
+ * One prompt with these comments, as many as fit. It starts with a word, so that no agent reads it as a command; code is fenced, and
  * comments are quoted.
  * @returns `count`: how many of them are in it
  */
@@ -36,7 +36,7 @@ export function reviewPrompt(comments: readonly PromptComment[]): { readonly pro
   return { prompt: [intro, ...parts].join("\n\n"), count: parts.length };
 }
 
-/** The comments with `@` in another form, which no agent reads as a mention. */
+/** The comments with `@` replaced by a look-alike that no agent reads as a mention. */
 export function withoutMentions(comments: readonly PromptComment[]): readonly PromptComment[] {
   return comments.map((comment) => ({
     ...comment,
@@ -76,7 +76,7 @@ function linesOfBody(body: string): readonly string[] {
     .map((line) => visible(line, /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu));
 }
 
-/** Everything that a terminal or an agent reads as something other than text, or that hides text. Joiners are part of emoji. */
+/** All characters that a terminal or an agent does not read as text, or that hide text. Joiners are kept, because emoji contain them. */
 const hidden = /(?!\u200d)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 function visible(text: string, unwanted = hidden): string {

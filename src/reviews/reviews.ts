@@ -43,7 +43,7 @@ export interface Reviews {
   view(input: ViewFileInput & { readonly sessionId: string }, caller: Caller): Promise<ViewedFiles>;
 }
 
-/** Limit for each account and session: more are not one review. */
+/** Limit for each account and session; more than a single review needs. */
 const maxComments = 500;
 /** Limit for the lines of one comment, in characters. */
 const maxSnippetLength = 65_536;
@@ -74,7 +74,7 @@ export function createReviews(deps: {
     return lock.run(`${account_id} ${session_id}`, task);
   }
 
-  /** Comments whose turn has ended are answered; those of a prompt that never arrived are open again. */
+  /** Comments whose turn has ended become answered; those of a prompt that never arrived become open again. */
   async function settle(key: ReviewKey, rows: readonly CommentRow[], caller: Caller): Promise<boolean> {
     const sent = new Set(
       rows.flatMap(({ state, send_key }) => (state === "sent" && send_key !== null ? [send_key] : [])),
@@ -105,7 +105,7 @@ export function createReviews(deps: {
     return { key, rows, sessionId: key.session_id, comments };
   }
 
-  /** The lines of all files with comments. Where nothing can be compared any more, all comments are outdated. */
+  /** The lines of all files with comments. If the changes can no longer be compared, all comments are outdated. */
   async function textsOf(sessionId: string, rows: readonly CommentRow[], caller: Caller) {
     const files = [...new Map(rows.map(({ path, side }) => [`${side} ${path}`, { path, side }])).values()];
     try {
@@ -129,7 +129,7 @@ export function createReviews(deps: {
     return found;
   }
 
-  /** As one prompt, the wanted comments that are open. */
+  /** One prompt with those of the requested comments that are open. */
   async function promptOf(
     { comments }: ListedReview,
     { sessionId, commentIds }: SendReviewInput,
@@ -211,7 +211,7 @@ export function createReviews(deps: {
       const key = await keyOf(sessionId, caller);
       await commentOf(sessionId, commentId, caller);
       const reopened = state === "open" ? ({ state, send_key: null } as const) : state === undefined ? {} : { state };
-      // The text of one that was sent stays as the agent got it, unless it is reopened.
+      // The text of a sent comment stays as the agent received it, unless the comment is reopened.
       const states = body === undefined || state === "open" ? allStates : (["open", "resolved"] as const);
       const change = { ...reopened, ...(body !== undefined && { body }), updated_at: clock.now() };
       if (!(await store.change({ key, commentId, while: states }, change))) {

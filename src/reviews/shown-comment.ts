@@ -15,10 +15,10 @@ const anchorSchema: z.ZodType<Anchor> = z.object({
   fileHash: z.string(),
 });
 
-/** More lines around it help to find it again; a reader needs a few. */
+/** More lines are stored to find it again; a reader needs only a few. */
 const shownContext = 3;
 
-/** What a comment is about, as it was stored. */
+/** The lines that a comment is about, as stored. */
 export function anchorIn(row: Pick<CommentRow, "anchor">): Anchor {
   return anchorSchema.parse(JSON.parse(row.anchor));
 }

@@ -32,7 +32,7 @@ export interface ServiceStatus {
 /** The system's manager of user services. */
 export interface ServiceManager {
   readonly path: string;
-  /** What {@link install} writes. */
+  /** The file that {@link install} writes. */
   readonly text: string;
   /** The command that shows the gateway's log. */
   readonly showLog: string;

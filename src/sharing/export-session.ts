@@ -3,7 +3,7 @@ import type { Turn } from "../wire/turn.ts";
 import { cleanText, maskTurn } from "./masked-turn.ts";
 import type { Masking, ReadPart } from "./ports.ts";
 
-/** What a document says about its session. */
+/** The description of the session in a document. */
 export interface DocumentHead extends Pick<ReadPart, "sessionId" | "title" | "agent" | "createdAt"> {
   /** Null on shared pages. */
   readonly dir: string | null;
@@ -11,7 +11,7 @@ export interface DocumentHead extends Pick<ReadPart, "sessionId" | "title" | "ag
   readonly expiresAt: string | null;
 }
 
-/** How a conversation is written, piece by piece. Everything it gets is masked. */
+/** Writes a conversation piece by piece. Its input is already masked. */
 export interface ConversationFormat {
   /** Whether it contains images. */
   readonly images: boolean;
@@ -25,7 +25,7 @@ export interface ConversationFormat {
 export interface ExportOptions {
   readonly format: ConversationFormat;
   readonly masking: Masking;
-  /** For a page that others read. */
+  /** Set for a page that others read. */
   readonly shared: { readonly expiresAt: string } | null;
   /** The document is cut off between turns beyond this length. */
   readonly maxCharacters: number;

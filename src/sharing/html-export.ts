@@ -7,7 +7,7 @@ import { blocksOf } from "./markdown-export.ts";
 import { inputText, purposeOf } from "./masked-turn.ts";
 
 /**
- * What a conversation's document can do: nothing but its own style and embedded images. `sandbox` and `frame-ancestors` work only in a
+ * The content security policy of a conversation's document: only its own style and embedded images. `sandbox` and `frame-ancestors` work only in a
  * header, which shared pages add.
  */
 export const documentPolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(documentStyle).digest("base64")}'; img-src data:; base-uri 'none'; form-action 'none'`;
@@ -81,7 +81,7 @@ function imagesOf({ images = [] }: Turn): string {
     .join("");
 }
 
-/** Only their names. */
+/** Shows only their names. */
 function filesOf({ attachments = [] }: Turn): string {
   return attachments.map(({ name }) => `<p class="mark">File: ${escape(name)}</p>\n`).join("");
 }

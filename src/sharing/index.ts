@@ -12,7 +12,7 @@ import { createShareStore, shareGone, type ValidShare } from "./shares.ts";
 
 export type { Masking, ReadPart, ReadTurns, ShareCreator, StillReads } from "./ports.ts";
 
-/** Codes that this capability throws, besides those of its ports. */
+/** Codes that this capability throws, in addition to those of its ports. */
 export type SharingErrorCode = "share_not_found" | "invalid_request";
 
 /** A conversation for others: as a file, or as a page behind a link. Secrets are masked as in memory. */
@@ -37,13 +37,13 @@ export interface Sharing {
     expiresInMs: number,
     by: { readonly creator: ShareCreator; readonly signal: AbortSignal; readonly note: NoteShare },
   ): Promise<{ readonly secret: string; readonly share: Share }>;
-  /** The caller's links to this session that are in force, newest first. @throws what {@link ReadTurns} throws */
+  /** The caller's active links to this session, newest first. @throws what {@link ReadTurns} throws */
   list(sessionId: string, by: { readonly caller: Caller; readonly signal: AbortSignal }): Promise<readonly Share[]>;
-  /** Works at once. @throws PosternError `share_not_found` */
+  /** Takes effect immediately. @throws PosternError `share_not_found` */
   revoke(accountId: string, shareId: string, note: NoteShare): Promise<void>;
   /**
    * The page behind a link: the conversation as it is now.
-   * @returns `policy`: the page's content security policy; `isFirst`: whether it was never opened before
+   * @returns `policy`: the page's content security policy; `isFirst`: whether it is opened for the first time
    * @throws PosternError `share_not_found`, also if its creator can no longer read the session
    */
   open(
@@ -77,7 +77,7 @@ export function createSharing(deps: {
   const store = createShareStore(deps);
   const firstTurn = { after: -1, limit: 1, images: false };
 
-  /** A revoked link ends also while it is being read. */
+  /** A revoked link ends even while it is being read. */
   async function readShared(
     share: ValidShare,
     range: Parameters<ReadTurns>[1],
@@ -147,7 +147,7 @@ async function* joined(first: string, rest: AsyncGenerator<string, void>): Async
   yield* rest;
 }
 
-/** What writes HTML is loaded at its first use. */
+/** The HTML writer is loaded at its first use. */
 async function formatOf(format: ExportFormat): Promise<ConversationFormat> {
   if (format === "html") return (await import("./html-export.ts")).htmlFormat;
   return format === "json" ? jsonFormat : markdownFormat;

@@ -20,7 +20,7 @@ export const markdownFormat: ConversationFormat = {
   end: ({ cutAt }) => (cutAt === null ? "" : `\n(The conversation is longer. It is cut off after turn ${cutAt}.)\n`),
 };
 
-/** Turns of a prompt can have no blocks. */
+/** A prompt's turn may have no blocks. */
 export function blocksOf({ blocks, text }: Turn): readonly Block[] {
   return blocks.length > 0 || text === "" ? blocks : [{ type: "text", text }];
 }

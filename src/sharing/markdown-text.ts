@@ -2,9 +2,9 @@
  * Makes text of a transcript inert as Markdown: it keeps its words, lists, emphasis and code, and cannot contain headings, links, images or
  * HTML. A reader would otherwise load pictures from the web, or see turns that never happened.
  *
- * Every bracket, angle bracket and open backtick gets a backslash, unless the text has one there already: a second one would undo it. Code
- * spans are written again, opened and closed on the same line, so their content stays as it is. Fenced code is written again at the start of
- * a line, where it ends every other construct.
+ * Every bracket, angle bracket and open backtick gets a backslash, unless the text already has one there, because a second one would undo
+ * it. Code spans are rewritten so that they open and close on the same line, with unchanged content. Fenced code is rewritten at the start
+ * of a line, where it ends every other construct.
  */
 export function inertMarkdown(text: string): string {
   const lines = text.split("\n");
@@ -35,7 +35,7 @@ interface Fence {
   readonly next: number;
 }
 
-/** A viewer could draw these instead of showing them as code. */
+/** A viewer could render these instead of showing them as code. */
 const drawn = new Set(["mermaid", "geojson", "topojson", "stl", "math", "plantuml", "dot", "graphviz", "html", "svg"]);
 
 /** A fenced block that begins here; one that is never closed extends to the end. */
@@ -52,13 +52,13 @@ function fenceAt(lines: readonly string[], at: number): Fence | null {
   return { content: content.join("\n"), language: shown, next: end + 1 };
 }
 
-/** Longer lines are one text: finding code in them would take long. */
+/** Longer lines are treated as plain text, because finding code in them would take too long. */
 const maxLineLength = 20_000;
 
 function inertLine(line: string): string {
-  // An underline would make the line above a heading.
+  // An underline would turn the line above into a heading.
   if (/^[\s>]*[=-][\s=-]*$/.test(line)) return line.replace(/[=-]/, "\\$&");
-  // Quotes and lists can begin with a heading.
+  // Quotes and lists can start with a heading.
   const [markers = ""] = /^[\s>*+\d.)-]*/.exec(line) ?? [];
   if (line[markers.length] !== "#") return inertSpans(line);
   return `${inertSpans(markers)}\\#${inertSpans(line.slice(markers.length + 1))}`;

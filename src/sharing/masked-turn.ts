@@ -5,13 +5,13 @@ import type { Masking } from "./ports.ts";
 /** Control characters except tab and line feed. */
 const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Text without escape sequences, control characters and secrets. Escape sequences go first: they could split a secret. */
+/** Text without escape sequences, control characters and secrets. Escape sequences are removed first, because they could split a secret. */
 export function cleanText(text: string, { maskSecrets }: Masking): string {
   const lines = text.replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   return maskSecrets(stripVTControlCharacters(lines).toWellFormed().replace(control, " "));
 }
 
-/** A turn without secrets: in its text, in the input of tools (also in names of files and members) and in their results. */
+/** Masks secrets in a turn: in its text, in the input of tools (including names of files and members) and in their results. */
 export function maskTurn(turn: Turn, masking: Masking): Turn {
   return {
     ...turn,
@@ -48,7 +48,7 @@ function maskInput(value: unknown, masking: Masking): unknown {
   return Object.fromEntries(members);
 }
 
-/** What a tool was called for: its command, file, pattern or address, in one line. Null if its input has none of these. */
+/** The essential input of a tool call: its command, file, pattern or address, in one line. Null if its input has none of these. */
 export function purposeOf(input: unknown): string | null {
   if (typeof input === "string") return oneLine(input);
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;

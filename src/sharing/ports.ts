@@ -36,7 +36,7 @@ export interface ShareCreator extends Caller {
   /** A personal token. */
   readonly tokenId: string | null;
   readonly app: { readonly appId: string } | null;
-  /** No link is valid longer than this (epoch milliseconds). */
+  /** Links expire at this time at the latest (epoch milliseconds). */
   readonly until: number | null;
 }
 

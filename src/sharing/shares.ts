@@ -7,7 +7,7 @@ import type { Tables } from "../storage/schema.ts";
 import type { Share } from "../wire/sharing.ts";
 import type { ShareCreator } from "./ports.ts";
 
-/** A link in force, with what its creator could read. */
+/** An active link, with its creator's access at that time. */
 export interface ValidShare extends Share {
   readonly accountId: string;
   readonly tokenId: string | null;
@@ -23,7 +23,7 @@ export interface ShareStore {
     wanted: { readonly sessionId: string; readonly expiresAt: number },
     within: Kysely<Tables>,
   ): Promise<{ readonly secret: string; readonly share: Share }>;
-  /** In force, newest first. */
+  /** Active links, newest first. */
   list(accountId: string, sessionIds: readonly string[]): Promise<readonly Share[]>;
   /** @throws PosternError `share_not_found` */
   revoke(accountId: string, shareId: string, within: Kysely<Tables>): Promise<Share>;
@@ -37,7 +37,7 @@ export interface ShareStore {
   removeOf(sessionIds: readonly string[]): Promise<void>;
 }
 
-/** In force at once for one account: far more than anyone needs, but it stops a script in a loop. */
+/** Maximum active links of one account: far more than anyone needs, but it stops a script in a loop. */
 const maxShares = 200;
 const secretForm = /^[\w-]{43}$/;
 const foldersSchema = z.array(z.string()).nullable();
@@ -53,7 +53,7 @@ export function createShareStore({ db, clock }: { readonly db: Kysely<Tables>; r
   return {
     async create(creator, { sessionId, expiresAt }, within) {
       const { accountId } = creator;
-      // Holds the account's row: two requests at once cannot both be the last one.
+      // Locks the account's row, so that two simultaneous requests cannot exceed the limit.
       await within
         .updateTable("accounts")
         .set((eb) => ({ name: eb.ref("name") }))

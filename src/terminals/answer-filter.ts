@@ -9,12 +9,12 @@ const stringEnd = Buffer.from("\x1b\\");
 /** Longer than any answer except a clipboard's; anything longer passes. */
 const maxHeldBytes = 64 * 1024;
 
-/** What an escape character begins, and where it ends. `part`: possibly an answer whose rest has not come yet. */
+/** The kind and the end of what an escape character starts. `part`: possibly an incomplete answer. */
 type Found = { readonly kind: "key" | "answer" | "paste"; readonly end: number } | { readonly kind: "part" };
 
 /**
- * Removes the answers of a viewer's terminal from its input: the host's screen model has answered already, and the program would take a
- * second answer for typing. Keys, mouse and focus reports pass, and so does everything in a bracketed paste. Where an answer cannot be
+ * Removes the answers of a viewer's terminal from its input: the host's screen model has answered already, and the program would treat a
+ * second answer as typing. Keys, mouse and focus reports pass, and so does everything in a bracketed paste. Where an answer cannot be
  * distinguished from a key, it passes: the cursor report of the first row equals Shift+F3 and similar keys.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */

@@ -1,7 +1,7 @@
 import { createTerminalFilter } from "../core/terminal-filter.ts";
 import type { TerminalRecording } from "../terminal-host/terminal-info.ts";
 
-/** What a terminal showed of a session. Times are milliseconds since the epoch. */
+/** The part of a terminal's recording that belongs to a session. Times are milliseconds since the epoch. */
 export interface CastPart {
   readonly recording: TerminalRecording;
   readonly beginsAt: number;

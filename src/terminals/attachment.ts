@@ -34,7 +34,7 @@ interface AttachmentDeps {
 /** The pieces of a terminal's answer come within this time; anything else was typed. */
 const answerGapMs = 50;
 
-/** What the host buffers for a program that does not read. */
+/** The amount of input that the host buffers for a program that does not read. */
 const maxTypingBytes = 4 * 1024 * 1024;
 
 interface AttachedViewer {

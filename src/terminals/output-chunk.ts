@@ -18,7 +18,7 @@ interface TextOutput {
 
 export const noBytes: Buffer = Buffer.alloc(0);
 
-/** A piece of a terminal's output with its place, framed once for all viewers. */
+/** A piece of a terminal's output with its offset, framed once for all viewers. */
 export class OutputChunk {
   readonly data: Buffer;
   /** Bytes of output before it. */
@@ -75,7 +75,7 @@ export function toTextOutput(carry: Buffer, data: Buffer): TextOutput {
 }
 
 /**
- * Text frames that cannot be taken for a control frame: what would parse as a JSON object is split after its first brace, so that
+ * Text frames that cannot be mistaken for a control frame: text that would parse as a JSON object is split after its first brace, so that
  * neither part parses.
  */
 export function toTextFrames(bytes: Buffer): readonly Buffer[] {

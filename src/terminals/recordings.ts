@@ -21,7 +21,7 @@ import type { Caller } from "../wire/caller.ts";
 import type { ForgottenTraces, RecordingInfo } from "../wire/terminal.ts";
 import { type CastPart, castLines } from "./asciicast.ts";
 
-/** What Postern keeps of a session: its terminals' recordings, and what its hooks reported. */
+/** What Postern keeps about a session: its terminals' recordings and its hooks' reports. */
 export interface Recordings {
   /** @throws PosternError `session_not_found` */
   info(sessionId: string, caller: Caller): Promise<RecordingInfo>;
@@ -36,9 +36,9 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes the recordings with the session's title, prompts, chat messages in Postern and catalog text, so that with the embedded store no
-   * file of the state folder holds what was said, except for memory. The agent's transcript stays: the catalog reads it without what was
-   * said so far. If the agent resumes the session, its terminal is recorded again.
+   * Removes the recordings with the session's title, prompts, chat messages in Postern and catalog text, so that with the embedded store,
+   * no file in the state folder except memory contains the conversation. The agent's transcript is kept, but the catalog ignores its
+   * existing content. If the agent resumes the session, its terminal is recorded again.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
    */
   forget(sessionId: string, caller: Caller): Promise<ForgottenTraces>;
@@ -124,7 +124,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
             `Session ${record.sessionId} is running and still being recorded. Close it first.`,
           );
         }
-        // First, so that after a crash the text stays hidden and the next gateway erases it.
+        // Done first, so that after a crash the text stays hidden and the next gateway erases it.
         const catalog = session.template.transcriptFormat === null ? null : await deps.catalog.forget(record);
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);

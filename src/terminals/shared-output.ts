@@ -5,7 +5,7 @@ import { OutputChunk } from "./output-chunk.ts";
 
 /** A viewer of the shared output. */
 export interface OutputSubscriber {
-  /** Bytes of output that it got. */
+  /** Bytes of output that it received. */
   readonly offset: number;
   unsentBytes(): number;
   take(chunk: OutputChunk): void;

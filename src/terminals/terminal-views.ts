@@ -13,10 +13,10 @@ import type { Viewer, ViewerLink, ViewRequest } from "./viewers.ts";
 /** A live terminal. */
 export interface FoundTerminal {
   readonly terminalId: string;
-  /** Called for each viewer before it attaches; the returned function is called when that viewer has left. Null when the terminal is being ended. */
+  /** Called for each viewer before it attaches; the returned function is called when that viewer has left. Null if the terminal is being ended. */
   readonly watch: (viewer: {
     readonly mode: TerminalMode;
-    /** A driver that requested permission requests in the terminal. */
+    /** A driver that asked for permission requests in the terminal. */
     readonly permissionsInTerminal: boolean;
   }) => (() => void) | null;
 }
@@ -60,7 +60,7 @@ export interface TerminalViews {
   close(): void;
 }
 
-/** Viewers of one terminal, and of all: far more than people have windows. */
+/** Maximum viewers of one terminal, and of all: far more than anyone has windows. */
 const maxViewersOfOne = 64;
 const maxViewers = 512;
 /** Input that comes before the terminal is ready. */
@@ -121,7 +121,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         }
         if (leaving.signal.aborted) return;
         if (found === null) return showLastScreen(await deps.gone.remains(sessionId, caller, leaving.signal));
-        // A terminal that is being ended is gone at the next look.
+        // A terminal that is being ended is gone at the next check.
         if (!attach(found, wanted, size)) await enter();
       }
 

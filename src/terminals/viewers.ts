@@ -41,7 +41,7 @@ interface ViewerState {
   readonly mode: TerminalMode;
   /** Null until it is known. */
   readonly size: TerminalSize | null;
-  /** When it last typed or resized, as a count; 0 is never. */
+  /** The order of its last input or resize, as a count; 0 for never. */
   readonly actedAt: number;
 }
 
@@ -55,8 +55,8 @@ export type ViewerEvent =
   | { readonly kind: "left"; readonly id: number };
 
 /**
- * The viewers after `event`. A driver that comes counts as active only when it is the only one: a second window or a phone changes
- * nothing before it types or is resized. Observers never count.
+ * The viewers after `event`. A new driver counts as active only if it is the only one: a second window or a phone changes nothing until it
+ * types or is resized. Observers never count.
  */
 export function nextViewerStates(all: ViewerStates, event: ViewerEvent): ViewerStates {
   if (event.kind === "left") return all.filter(({ id }) => id !== event.id);
@@ -73,7 +73,7 @@ export function nextViewerStates(all: ViewerStates, event: ViewerEvent): ViewerS
 }
 
 /**
- * The viewer whose size the terminal has: the driver that last typed or resized, or else the one that came first. Null when no driver
+ * The viewer whose size the terminal has: the driver that last typed or resized, or else the first one. Null when no driver
  * has a size: then the terminal keeps its own.
  */
 export function sizeOwner(all: ViewerStates): (ViewerState & { readonly size: TerminalSize }) | null {

@@ -1,4 +1,4 @@
-/** A file that Postern attached to a prompt, as the prompt's text names it. */
+/** A file that Postern attached to a prompt, as mentioned in the prompt's text. */
 export interface AttachedRef {
   readonly attachmentId: string;
   /** Absolute. */
@@ -16,7 +16,7 @@ export function attachedAt(path: string): AttachedRef | null {
   return attachmentId === undefined ? null : { attachmentId, path };
 }
 
-/** Longer lines are no such line, and are not looked at. */
+/** Longer lines cannot be such a line, and are skipped. */
 const maxLineLength = 4_400;
 /** More than a prompt can have. */
 const maxLines = 50;
@@ -27,8 +27,8 @@ export function attachedPathLine(path: string): string {
 }
 
 /**
- * A prompt without the lines at its end that name attachments, which Postern added for the agent. A text of nothing else stays as it is.
- * Takes time for the end of the text only, however long and whatever it is.
+ * A prompt without the lines at its end that Postern added to mention attachments. A text that has only such lines stays unchanged. The
+ * time depends only on the end of the text.
  */
 export function splitAttached(text: string): { readonly text: string; readonly files: readonly AttachedRef[] } {
   const files: AttachedRef[] = [];

@@ -14,11 +14,11 @@ interface FormatParts {
   promptOf(line: Fields): string | null;
   /** The images in that line, as base64. */
   picturesOf?(line: Fields): readonly (string | null)[];
-  /** The paths of files that this line hands over beside the text. */
+  /** The paths of files that this line passes to the agent in addition to the text. */
   filesOf?(line: Fields): readonly string[];
   /** Builds an answer: the result takes each line, and returns false for one that cannot be parsed. */
   createAnswer(draft: TurnDraft, mark: TurnMark): (bytes: Buffer) => boolean;
-  /** Collects the text of all lines but prompts, for search; `turn` is null before the first one. */
+  /** Collects the text of all lines except prompts, for search; `turn` is null before the first one. */
   readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void;
   /** Whether a transcript with this first line is not a session, such as a sub-agent's. */
   isPart?(firstLine: Buffer): boolean;

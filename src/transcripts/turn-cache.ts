@@ -62,9 +62,9 @@ export function sizeOfTurn(turn: Turn): number {
   return size;
 }
 
-/** The newest turns of an answer are complete up to here. */
+/** The newest turns of a response are complete up to this length. */
 const wholeCharacters = 16_000_000;
-/** Older ones have shortened tool calls up to here, and are one line of text beyond. */
+/** Older turns have shortened tool calls up to this length, and are one line of text beyond it. */
 const shortCharacters = 24_000_000;
 const shortPartCharacters = 1_000;
 

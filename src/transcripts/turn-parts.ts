@@ -61,7 +61,7 @@ export interface TurnDraft {
   model: string | null;
   images: readonly TurnImage[];
   attachments: readonly TurnAttachment[];
-  /** Of each answer of the model, by its id; the last one set counts. */
+  /** Usage of each of the model's answers, by its id; the last value set counts. */
   readonly usages: Map<string, Usage>;
   /** Adds text or thinking, unless it is empty. */
   addText(text: string | null, type?: "text" | "thinking"): void;

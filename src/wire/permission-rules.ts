@@ -25,7 +25,7 @@ const ruleCreatorSchema = z.object({
   credential: z.string().nullable().describe("Id of the token or app. Null for a browser and the command line."),
 });
 
-/** A standing rule: an answer that counts for more than one permission request. */
+/** A standing rule: an answer that applies to more than one permission request. */
 export const permissionRuleSchema = z
   .object({
     ruleId: z.string(),
@@ -78,7 +78,7 @@ export const addPermissionRuleInputSchema = z
   })
   .meta({ id: "AddPermissionRuleInput" });
 
-/** With the answer to a permission request: the answer also counts for later requests like it. */
+/** Sent with the answer to a permission request: applies the answer to later requests like it. */
 export const rememberSchema = z
   .strictObject({
     for: z.enum(["session", "folder"]).describe("For this session only, or for all sessions in its folder."),
@@ -155,7 +155,7 @@ export interface RuledRequest {
     | { readonly tool: "edit" | "read"; readonly paths: readonly string[] };
 }
 
-/** How rules answer a request, and by which of them. */
+/** The rules' answer to a request, and the matching rules. */
 export interface RuleVerdict {
   readonly effect: RuleEffect;
   readonly ruleIds: readonly string[];

@@ -86,7 +86,7 @@ const preferencesShape = {
 };
 const quietHoursWords = "Notifications in these hours are held back, then summarized in one.";
 
-/** `GET /api/push/preferences`: those of the account, for all of its browsers. */
+/** `GET /api/push/preferences`: the account's preferences, for all of its browsers. */
 export const pushPreferencesSchema = z
   .object({ ...preferencesShape, quietHours: z.object(quietHoursShape).nullable().describe(quietHoursWords) })
   .meta({ id: "PushPreferences" });
@@ -142,7 +142,7 @@ export type PushMessage =
   | { readonly type: "summary"; readonly counts: Readonly<Partial<Record<PushKind, number>>> }
   | { readonly type: "test" };
 
-/** The answer of a page's worker to its page: which address to open. */
+/** A message from the service worker to a page: the address to open. */
 export interface OpenPage {
   readonly type: "open";
   readonly path: string;

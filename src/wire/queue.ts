@@ -7,7 +7,7 @@ import { textSchema } from "./text.ts";
 const sessionIdSchema = textSchema(200);
 const promptIdSchema = textSchema(200);
 
-/** A prompt that waits for its agent. */
+/** A queued prompt. */
 export const queuedPromptSchema = z
   .object({
     promptId: z.string(),
@@ -19,7 +19,7 @@ export const queuedPromptSchema = z
   })
   .meta({ id: "QueuedPrompt" });
 
-/** The prompts of a session that were not sent yet. */
+/** A session's queued prompts. */
 export const promptQueueSchema = z
   .object({
     sessionId: z.string(),

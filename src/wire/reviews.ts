@@ -114,7 +114,7 @@ export const sendReviewInputSchema = z
   .strictObject({ sessionId: sessionIdSchema, ...sending })
   .meta({ id: "SendReviewInput" });
 
-/** The prompt that open comments make. */
+/** The prompt that sending the open comments would create. */
 export const reviewPromptSchema = z
   .object({
     sessionId: z.string(),

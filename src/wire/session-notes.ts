@@ -2,9 +2,9 @@ import { z } from "zod";
 import { sessionSummarySchema } from "./coding.ts";
 import { textSchema } from "./text.ts";
 
-/** In a session. More are refused. */
+/** Maximum labels of a session. */
 export const maxLabels = 20;
-/** In characters, after normalization. */
+/** Maximum length of a label in characters, after normalization. */
 export const maxLabelLength = 50;
 
 /** Twice as long before normalization, which removes spaces. */

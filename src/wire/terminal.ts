@@ -85,8 +85,8 @@ export const terminalCloseCodes = {
 } as const;
 
 /**
- * The query of the WebSocket. A viewer that reconnects sends `terminal` and `from` to continue where it was. If the agent has exited
- * meanwhile, it is not restarted: the viewer receives the last screen and the exit.
+ * The query of the WebSocket. A viewer that reconnects sends `terminal` and `from` to continue where it left off. If the agent has exited
+ * in the meantime, it is not restarted: the viewer receives the last screen and the exit.
  */
 export const terminalQuerySchema = z.strictObject({
   session_id: textSchema(200),
