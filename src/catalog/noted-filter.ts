@@ -1,7 +1,7 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { CatalogDatabase } from "./catalog-database.ts";
 
-/** Which sessions are wanted by their notes. */
+/** A filter of sessions by their notes. */
 export interface NotedFilter {
   /** `any`: archived or not. */
   readonly archived: boolean | "any";

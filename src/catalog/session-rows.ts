@@ -12,7 +12,7 @@ export interface SessionRow {
   readonly group: string | null;
 }
 
-/** By what sessions are grouped, each in one group: a folder, with the worktrees of a repository in its folder, an agent or the first label. */
+/** How sessions are grouped, each in one group: by folder (worktrees count as their repository's folder), agent or first label. */
 export type SessionGrouping = "folder" | "agent" | "label";
 
 /** Sessions with live processes, whose status is not stored. */
@@ -42,7 +42,7 @@ export interface SessionFilter {
 /** A reading connection with the catalog's and the store's tables. */
 export type CatalogReader = Pick<CatalogDatabase, "db" | "dialect">;
 
-/** For up to so many directories all their sessions are sorted; for more, the newest sessions are filtered. */
+/** Up to this many directories, all their sessions are sorted; beyond it, the newest sessions are filtered. */
 const fewDirs = 20;
 
 const noGroup = sql<string | null>`cast(null as text)`.as("group_key");
@@ -97,7 +97,7 @@ export async function findSessions(
   };
 }
 
-/** All sessions in the order of their groups: folders by their newest session, agents and labels by name, and last what has no label. */
+/** All sessions in the order of their groups: folders by their newest session, agents and labels by name; sessions without a label come last. */
 function grouped({ db }: CatalogReader, all: Expression<ListedRow>, group: SessionGrouping) {
   const keys = {
     // The record takes precedence: an agent can work elsewhere than where it was started.

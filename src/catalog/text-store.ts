@@ -17,7 +17,7 @@ export function transcriptOfPart(partId: PartId): number {
   return Math.floor(partId / maxParts);
 }
 
-/** What to search: titles, titles and first messages (`head`), or the text of turns. */
+/** The text to search: titles, titles and first messages (`head`), or turns. */
 export type SearchField = "title" | "head" | "parts";
 
 /** A dialect's word index. Both return the same matches, with different ranks. */

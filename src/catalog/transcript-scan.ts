@@ -26,7 +26,7 @@ export type ScannedRow = Omit<TranscriptRow, "listed">;
 export interface Checkpoint {
   readonly row: ScannedRow;
   readonly texts: readonly TurnText[];
-  /** `new`: nothing is stored yet. `again`: read from the beginning, replacing what is stored. `on`: continues the last checkpoint. */
+  /** `new`: nothing is stored yet. `again`: read from the beginning, replacing the stored text. `on`: continues the last checkpoint. */
   readonly from: "new" | "again" | "on";
 }
 

@@ -59,7 +59,7 @@ export interface WalkOptions {
 
 export type PathKind = { readonly kind: "file" } | { readonly kind: "folder"; readonly depth: number };
 
-/** What `path` is by its name, existing or not; null if it is not of this source. */
+/** The meaning of `path` according to its name, existing or not; null if it does not belong to this source. */
 export function pathKind(source: CatalogSource, path: string): PathKind | null {
   const parts = partsOf(source, path);
   if (parts[0] === ".." || parts.length > source.names.length) return null;

@@ -113,7 +113,7 @@ interface Answered {
   readonly gateway: PosternClient;
 }
 
-/** Prints what the agent writes after the answer. @throws PosternError when the turn does not end, like `postern coding ask` */
+/** Prints the agent's output after the answer. @throws PosternError when the turn does not end, like `postern coding ask` */
 async function printRest(
   { before, output, gateway: client }: Answered,
   { options, context }: { readonly options: AnswerOptions; readonly context: CliContext },
@@ -139,7 +139,7 @@ async function printRest(
   failWhenUnfinished(followed);
 }
 
-/** The turn in which the agent asked grows; what it said before is known. */
+/** The turn in which the agent asked grows; only its new text is printed. */
 function newText({ index, text }: Turn, before: readonly Turn[]): string {
   const known = before.find((turn) => turn.index === index)?.text ?? "";
   return text.startsWith(known) ? text.slice(known.length) : text;
@@ -156,7 +156,7 @@ function decisionOf({ allow, deny, answer, message, choice }: AnswerOptions): "a
   return null;
 }
 
-/** The named request, or the only one. The gateway refuses one that is not open. */
+/** The given request, or the only one. The gateway refuses a request that is not open. */
 function choose(
   open: readonly PendingPermission[],
   { sessionId, permissionId }: { readonly sessionId: string; readonly permissionId: string | undefined },
@@ -194,7 +194,7 @@ export function permissionLine({
 
 const questionsSchema = z.looseObject({ questions: z.array(z.looseObject({ question: z.string() })) });
 
-/** Answers by question. A question can contain `=`; the only question need not be named. */
+/** Answers by question. A question can contain `=`; it can be omitted if there is only one. */
 function answersTo(permission: PendingPermission | undefined, given: readonly string[]): Record<string, string> {
   const questions = questionsSchema.safeParse(permission?.input).data?.questions.map(({ question }) => question) ?? [];
   return Object.fromEntries(

@@ -44,7 +44,7 @@ interface AskOptions extends CommonOptions {
 const maxPromptBytes = 1024 * 1024;
 const promptTooLarge = "The prompt on standard input is larger than 1 MiB. Put it into a file and mention the file.";
 
-/** `postern coding ask`: one prompt, and the answer when the turn has ended. */
+/** `postern coding ask`: sends a prompt and prints the answer when the turn has ended. */
 export function addAskCommand(group: Command, context: CliContext): void {
   describe(group.command("ask"), [
     'postern coding ask "Why does the build fail?"',
@@ -133,7 +133,7 @@ function refuseStrayBranch({ worktree, branch, base }: AskOptions): void {
   throw new PosternError("usage", "--branch and --base are for a new worktree. Add --worktree.");
 }
 
-/** A session continues in its own directory, wherever the command runs. */
+/** A session continues in its own directory, regardless of where the command runs. */
 async function directoryOf(
   { dir, session }: AskOptions,
   { client, cwd }: { readonly client: PosternClient; readonly cwd: string },

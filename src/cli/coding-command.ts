@@ -141,7 +141,7 @@ function addInterruptCommand(group: Command, context: CliContext): void {
     });
 }
 
-/** What happened to a closed session's worktree; empty for a session without one. */
+/** The outcome for a closed session's worktree; empty for a session without one. */
 function worktreeText({ sessionId, worktree }: CloseOutput): string {
   if (worktree === null) return "";
   const { path, removed, reason, rescue, ignoredLost, branchKept } = worktree;

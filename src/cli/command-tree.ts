@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 import { choicesOf } from "./options.ts";
 
-/** What can follow an option or be an argument. */
+/** A value of an option or an argument. */
 export type Value =
   | { readonly kind: "choices"; readonly choices: readonly string[] }
   | { readonly kind: "sessions" | "files" | "text" };

@@ -24,7 +24,7 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
     });
 }
 
-/** Shells ask for session IDs while a person waits; the gateway's answer takes a few milliseconds, a start of Node 50. */
+/** A person waits while the shell asks for session IDs. The gateway's answer takes a few milliseconds, starting Node 50. */
 const sessionsWithinMs = 250;
 const listSessions = `command postern completion sessions ${sessionsWithinMs} 2>/dev/null`;
 

@@ -33,7 +33,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
         onState(state, reason) {
           if (state === "live") position ??= "";
           if (state !== "offline") return;
-          // Without a position, the events of the meantime would be missing: there was no gateway from the start.
+          // Without a position, events since the start would be missing, because there was no gateway then.
           if (position === null) throw reason;
           if (!lost) context.stderr("Lost the connection to the gateway. Reconnecting…\n");
           lost = true;

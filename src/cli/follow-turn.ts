@@ -17,7 +17,7 @@ interface Followed extends SessionSummary {
   readonly delivered: AskOutput["delivered"];
 }
 
-/** Waits on when the turn outlasts the longest wait of one call. */
+/** Keeps waiting if the turn takes longer than the longest wait of one call. */
 export async function followTurn<T extends Followed>(
   first: T,
   { client, deadline, context }: { client: PosternClient; deadline: number; context: CliContext },
@@ -28,7 +28,7 @@ export async function followTurn<T extends Followed>(
   let after = turns.size > 0 ? Math.max(...turns.keys()) - 1 : first.turnCount - 1;
   while (isUnderWay(answer) && context.clock.now() < deadline) {
     await context.clock.sleep(pauseMs);
-    // What happens during the pause is seen at once, as it changes the activity.
+    // A change during the pause is noticed at once, because it changes the activity.
     const { sessionId, activity } = answer;
     const input = { sessionId, after, activity, waitMs: waitUntil(deadline, context) };
     const read = await client.codingReadSession(input, { output: readOutputSchema });
@@ -40,7 +40,7 @@ export async function followTurn<T extends Followed>(
   return answer;
 }
 
-/** Whether an agent works, or is about to. */
+/** Whether an agent is working, or is about to. */
 export function isUnderWay(session: SessionSummary): boolean {
   if (session.status === "completed" || session.status === "failed") return false;
   if (session.activity === null) return false;
@@ -112,14 +112,14 @@ export function failWhenUnfinished(answer: Followed): void {
   }
 }
 
-// `postern coding answer` without a decision prints it in full.
+// `postern coding answer` without a decision prints the full request.
 const maxAskedLength = 300;
 
 function cut(text: string): string {
   return text.length <= maxAskedLength ? text : `${text.slice(0, maxAskedLength)}…`;
 }
 
-/** What the session waits for, and the commands that answer it. */
+/** What the session is waiting for, and the commands that answer it. */
 function whatItWaitsFor({ sessionId, activity, permissions }: SessionSummary): string {
   const id = plainLine(sessionId);
   const what = activity === "needs_answer" ? "an answer" : "permission";

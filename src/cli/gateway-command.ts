@@ -13,7 +13,7 @@ const pageSize = 200;
 
 interface SessionCounts {
   readonly running: number;
-  /** Of those running: waiting for a permission, an answer or a login. */
+  /** Running sessions that wait for a permission, an answer or a login. */
   readonly needYou: number;
 }
 
@@ -40,7 +40,7 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
   return problem === null ? exitCodes.ok : exitCodes.error;
 }
 
-/** The problem, for a gateway that does not answer. */
+/** The problem, if the gateway does not respond. */
 async function countSessions(context: CliContext): Promise<SessionCounts | string> {
   const input = { status: "running", limit: pageSize } as const;
   const listed = connect(context)

@@ -16,7 +16,7 @@ import { ageText, cutEnd, cutStart, plainLine, printableJson, table, widthOf } f
 import type { CliContext } from "./ports.ts";
 import { endWords } from "./turn-text.ts";
 
-/** Filters by what people noted. */
+/** Filters by labels, pins and archive. */
 interface NotedOptions {
   readonly archived?: true;
   readonly pinned?: true;
@@ -210,7 +210,7 @@ function searchFooter({ sessions, total, offset, hasMore, indexing }: SearchOutp
   return `${found}${more}${partial}`;
 }
 
-/** Shows the query's words in bold. What differs by an accent is found, but not shown so. */
+/** Shows the query's words in bold, except for matches that differ in accents. */
 export function markerOf(query: string): (text: string) => string {
   const words = query.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
   if (words.length === 0) return (text) => text;

@@ -75,7 +75,7 @@ function section(command: Command, above: readonly string[]): readonly string[] 
   ];
 }
 
-/** Without those that every command has. */
+/** Leaves out options that every command has. */
 function options(command: Command): readonly string[] {
   const help = command.createHelp();
   return help
@@ -84,7 +84,7 @@ function options(command: Command): readonly string[] {
     .flatMap((option) => [".TP", `.B ${escaped(help.optionTerm(option))}`, line(help.optionDescription(option))]);
 }
 
-/** A whole line, which could begin as a request does. */
+/** A whole line. A line must not start like a request. */
 function line(text: string): string {
   return escaped(text).replace(/^\./, "\\&.");
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { hasCode, isErrno } from "../core/errors.ts";
 import { exchangeMcp, headersOf, type McpAnswer, type McpReports, type Message, versionOf } from "./mcp-exchange.ts";
 
-/** Where the gateway is, and as whom it is spoken to. */
+/** The gateway's address and the credential. */
 export interface GatewayPlace {
   readonly socketPath: string;
   readonly token: string;
@@ -30,8 +30,7 @@ const patienceMs = 15_000;
 const goodbyeMs = 1_000;
 
 /**
- * The session that clients of the 2025 specifications have with the gateway, reopened when the gateway has forgotten it, and what is sent
- * in it.
+ * The session of a client of the 2025 specifications with the gateway, and its messages. It is reopened if the gateway has dropped it.
  */
 export class BridgeSession {
   readonly #place: GatewayPlace;
@@ -61,7 +60,7 @@ export class BridgeSession {
     void this.#open(answer());
   }
 
-  /** What the gateway chose. */
+  /** The values that the gateway chose. */
   negotiated(version: string): void {
     this.#negotiated = version;
   }
@@ -78,7 +77,7 @@ export class BridgeSession {
     if (method === "resources/unsubscribe") this.#subscribed.delete(uri);
   }
 
-  /** While a gateway restarts, what has not been sent waits for it. */
+  /** While a gateway restarts, unsent messages wait for it. */
   async whenThere<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { clock } = this.#place;
     const deadline = clock.now() + patienceMs;
@@ -110,7 +109,7 @@ export class BridgeSession {
     return this.#current;
   }
 
-  /** Sends a message in the session that {@link have} gave for it, even if that one has been forgotten since. */
+  /** Sends a message in the session from {@link have}, even if it has been dropped since. */
   post(message: Message, { session, signal, reports }: Sending): Promise<McpAnswer> {
     const version = versionOf(message);
     const headers = version !== null ? headersOf(message, version) : sessionHeaders(session);
@@ -124,7 +123,7 @@ export class BridgeSession {
     return exchangeMcp(this.#place, call, reports);
   }
 
-  /** Ends the session at the gateway, which would end it later. */
+  /** Ends the session at the gateway now, rather than by its timeout. */
   async end(): Promise<void> {
     if (this.#current === null) return;
     const call = { method: "DELETE" as const, headers: sessionHeaders(this.#current), body: null };
@@ -189,7 +188,7 @@ async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void
   }
 }
 
-/** What the server sends without a request, while the session exists. */
+/** Receives messages that the server sends without a request, while the session exists. */
 export async function listen(
   session: Session,
   {
@@ -233,7 +232,7 @@ export async function listen(
       }
       if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;
     } catch {
-      // Away: it is called again until it is back, and then it has forgotten the session.
+      // The gateway is unreachable. Retries until it is back; by then it has dropped the session.
     }
     await clock.sleep(pauseMs, signal).catch(() => undefined); // the loop sees the signal
   }

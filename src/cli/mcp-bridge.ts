@@ -24,7 +24,7 @@ import {
 import { plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
-/** What a bridge connects. */
+/** The two sides of a bridge. */
 export interface BridgeOptions extends GatewayPlace {
   readonly input: AsyncIterable<Uint8Array>;
   /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
@@ -42,9 +42,9 @@ const cancelledByClient = new PosternError("client_gone", "The client cancelled 
 const closedByClient = new PosternError("client_gone", "The client closed the connection.");
 
 /**
- * Carries lines of JSON-RPC to the gateway's `/mcp` and its answers back, until the input ends: what is not answered soon after is cancelled.
- * The server is the gateway alone; this only keeps the session that clients of the 2025 specifications have with it, and opens it
- * again when the gateway has forgotten it.
+ * Forwards lines of JSON-RPC to the gateway's `/mcp`, and its answers back, until the input ends. Requests that are not answered soon after
+ * that are cancelled. The gateway is the only server; the bridge just keeps the session of clients of the 2025 specifications, and reopens
+ * it if the gateway has dropped it.
  */
 export async function bridgeMcp(options: BridgeOptions): Promise<void> {
   const bridge = new McpBridge(options);
@@ -62,7 +62,7 @@ export async function bridgeMcp(options: BridgeOptions): Promise<void> {
 interface Running {
   readonly controller: AbortController;
   readonly modern: boolean;
-  /** Whether it may have reached the gateway. */
+  /** Whether the request may have reached the gateway. */
   isSent: boolean;
   isCancelled: boolean;
 }
@@ -86,7 +86,7 @@ class McpBridge {
     this.#session = new BridgeSession(options, this.#ending.signal, (session) => this.#listen(session));
   }
 
-  /** Later messages do not wait for the answer to this one, nor for the gateway to accept it, so that a cancellation gets through. */
+  /** Later messages wait neither for the answer to this one nor for the gateway to accept it, so that a cancellation gets through. */
   async take(message: Message): Promise<void> {
     const { id, method } = message;
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;
@@ -121,7 +121,7 @@ class McpBridge {
     await this.#session.end();
   }
 
-  /** In the newer specification a call is cancelled by ending its connection. What waits to be sent is not sent in either. */
+  /** In the newer specification, a call is cancelled by ending its connection. In both, unsent messages are dropped. */
   #cancelHere({ params }: Message): boolean {
     const requestId = params?.["requestId"];
     if (typeof requestId !== "string" && typeof requestId !== "number") return false;

@@ -16,15 +16,15 @@ export interface McpCall {
 export interface McpAnswer {
   readonly status: number;
   readonly sessionId: string | null;
-  /** The whole body; empty when the answer was a stream, whose messages were reported one by one. */
+  /** The whole body; empty if the response was a stream, whose messages were reported one by one. */
   readonly text: string;
 }
 
-/** What an answer reports while it arrives. */
+/** Callbacks while a response arrives. */
 export interface McpReports {
-  /** A message of a stream, as JSON. Nothing more is read until it is taken. */
+  /** A message of a stream, as JSON. Nothing more is read until it has been processed. */
   onMessage(text: string): Promise<void>;
-  /** Where to go on from when the stream breaks. */
+  /** The position to continue from if the stream breaks. */
   onEventId?(id: string): void;
 }
 
@@ -82,7 +82,7 @@ async function readAnswer(incoming: IncomingMessage, reports: McpReports | null)
   };
 }
 
-/** Text that arrives in pieces: each is scanned once, however long the block becomes. */
+/** Splits text that arrives in pieces. Each piece is scanned once, however long the block becomes. */
 class BlockParts {
   #parts: string[] = [];
   #length = 0;
@@ -96,7 +96,7 @@ class BlockParts {
     this.#length += piece.length;
   }
 
-  /** @returns the blocks that are whole now; the rest stays */
+  /** @returns the blocks that are complete; the rest is kept */
   split(piece: string): readonly string[] {
     if (piece === "") return [];
     const isEndAcross = piece.startsWith("\n") && this.#parts.at(-1)?.endsWith("\n") === true;
@@ -133,7 +133,7 @@ function silent(): PosternError {
 }
 
 const idSchema = z.union([z.string(), z.number()]);
-/** @see JSON-RPC 2.0; a message of the protocol, as far as a bridge looks at it. */
+/** @see JSON-RPC 2.0; the fields of a message that the bridge needs. */
 export const messageSchema = z.looseObject({
   jsonrpc: z.literal("2.0"),
   id: idSchema.optional(),
@@ -152,7 +152,7 @@ export function versionOf({ params }: Message): string | null {
   return typeof version === "string" ? version : null;
 }
 
-/** What such a message repeats in headers. @see MCP 2026-07-28, "Streamable HTTP" */
+/** The headers in which such a message repeats its fields. @see MCP 2026-07-28, "Streamable HTTP" */
 export function headersOf(message: Message, version: string): Readonly<Record<string, string>> {
   const { method, params } = message;
   if (method === undefined) return { "mcp-protocol-version": version };
@@ -165,7 +165,7 @@ export function headersOf(message: Message, version: string): Readonly<Record<st
   };
 }
 
-/** As the specification writes what no header can hold. */
+/** Encodes values that headers cannot contain, as specified. */
 function headerValue(text: string): string {
   const plain = /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?base64?");
   return plain ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;

@@ -181,7 +181,7 @@ function addQueryCommands(group: Command, context: CliContext): void {
     });
 }
 
-/** Names a running session, this one or the newest, because memory does not have it yet. */
+/** Suggests a running session, this one or the newest, because memory does not contain it yet. */
 async function runningHint(context: CliContext, sessionId: string | undefined): Promise<string> {
   const input = { status: "running", limit: 1, ...(sessionId !== undefined && { idPrefix: sessionId }) } as const;
   const { sessions, total } = await (await connect(context)).codingListSessions(input, { output: listOutputSchema });

@@ -85,7 +85,7 @@ async function purge(gateway: PosternClient, { options, context }: Run<PurgeOpti
   if (!options.yes) {
     if (logIds.length === 0) return context.stderr("Nothing to delete.\n");
     const many = logIds.length === maxPurged ? ", the newest of them," : "";
-    // The name that was typed can be short.
+    // The ID that was typed can be a prefix.
     const of = options.session === undefined ? "" : ` of session ${plainLine(options.session)}`;
     const what = `${count(logIds.length, "entry", "entries")}${of}${many}`;
     context.stderr(`${what} will be permanently deleted. Delete? [y/N] `);

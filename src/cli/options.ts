@@ -26,7 +26,7 @@ export function describe(command: Command, examples: readonly string[], error?: 
 
 const examplesByCommand = new WeakMap<Command, readonly string[]>();
 
-/** As {@link describe} got them. */
+/** From {@link describe}. */
 export function examplesOf(command: Command): readonly string[] {
   return examplesByCommand.get(command) ?? [];
 }
@@ -103,7 +103,7 @@ export function absolutePath(path: string, cwd: string): string {
 /** How the command ends, for scripts. In every `--help`, by {@link exitCodeWords}. */
 export const exitCodes = { ok: 0, error: 1, usage: 2, noGateway: 3 } as const;
 
-/** Each of {@link exitCodes} in words: `short` for the help of one command, `long` for that of all. */
+/** Descriptions of {@link exitCodes}: `short` for the help of one command, `long` for the general help. */
 export const exitCodeWords: readonly { readonly code: number; readonly short: string; readonly long: string }[] = [
   { code: exitCodes.ok, short: "done", long: "done" },
   {
@@ -127,7 +127,7 @@ export function exitCodeOf(error: unknown): number {
   return error.code === "usage" ? exitCodes.usage : exitCodes.error;
 }
 
-/** The next step after an error of a capability, which does not know the commands. */
+/** The next step after an error, because capabilities do not know the commands. */
 const advice: Readonly<Record<string, string>> = {
   session_not_found: "List sessions with `postern coding list`. An ID can be shortened to 4 or more characters.",
   token_not_found: "List tokens with `postern token list`.",

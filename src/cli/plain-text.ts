@@ -14,7 +14,7 @@ export function plainLine(text: string): string {
   return plainText(text).replace(/\s+/g, " ").trim();
 }
 
-/** JSON that also escapes what JSON does not and a terminal may act on. */
+/** JSON that also escapes characters that a terminal may interpret. */
 export function printableJson(value: unknown, options: { readonly oneLine?: boolean } = {}): string {
   const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value, null, options.oneLine ? 0 : 2).replace(

@@ -22,7 +22,7 @@ export interface RunningGateway {
   readonly addresses: readonly string[];
   /** The address for people and browsers. */
   readonly baseUrl: string;
-  /** Whether its address is that of another machine's browser too, such as a phone's. */
+  /** Whether browsers on other machines, such as phones, can use this address. */
   readonly isReachableFromOutside: boolean;
   /** Whether callers need a token. */
   readonly authRequired: boolean;
@@ -93,7 +93,7 @@ export interface CliStores {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What is wrong with an agent's version: it is too old, or newer than the tests. */
+/** The problem of an agent's version: it is too old, or newer than the tests. */
 export interface VersionNotice {
   readonly kind: "too_old" | "untested";
   readonly message: string;
@@ -165,7 +165,7 @@ export interface CliService {
   }>;
 }
 
-/** What runs for a state folder, as its processes show it. */
+/** What runs for a state folder, according to its processes. */
 export interface MachineState {
   /** The state folder. */
   readonly home: string;
@@ -191,12 +191,12 @@ export interface StoppedGateway {
   readonly service: string | null;
 }
 
-/** Something that Postern left on this machine. */
+/** A part of Postern on this machine. */
 export interface InstalledPart {
   readonly name: "gateway" | "service" | "agent files" | "cache" | "state" | "command";
   /** What it is, for a question: "the cache (/home/anna/.cache/postern)". */
   readonly what: string;
-  /** @returns what was left in place nevertheless; null for nothing */
+  /** @returns what could not be removed; null if everything was */
   remove(): Promise<string | null>;
 }
 
@@ -216,7 +216,7 @@ export interface RestoreOptions {
   readonly progress: (step: string) => void;
 }
 
-/** What the commands need; `main.ts` passes it in. */
+/** Dependencies of the commands, passed in by `main.ts`. */
 export interface CliPorts {
   /** @throws PosternError for an invalid configuration or a port in use */
   startGateway(overrides: GatewayOverrides): Promise<RunningGateway>;
@@ -257,7 +257,7 @@ export interface CliPorts {
 export interface CliContext {
   readonly ports: CliPorts;
   readonly stdout: (text: string) => void;
-  /** Resolves when the reader has taken the output, except what a pipe buffers. */
+  /** Resolves when the reader has received the output, except for a pipe's buffer. */
   readonly stdoutTaken: () => Promise<void>;
   readonly stderr: (text: string) => void;
   readonly stdin: AsyncIterable<Uint8Array>;

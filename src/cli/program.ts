@@ -133,7 +133,7 @@ function humanReadable(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** The command that the arguments name, as far as there is one. */
+/** The command given by the arguments, up to the first unknown word. */
 function commandOf(program: Command, argv: readonly string[]): string {
   const names = [program.name()];
   let group = program;

@@ -15,7 +15,7 @@ import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
 const promptHelp = "position in the queue (1 is sent next), prompt ID, or its first characters (at least 4)";
-/** IDs in a table are cut to this length, which names them uniquely among 20. */
+/** IDs in a table are cut to this length, at which 20 of them are unique. */
 const shownIdLength = 8;
 const minPrefix = 4;
 const shownTextLength = 100;
@@ -112,7 +112,7 @@ async function promptIdOf(client: PosternClient, sessionId: string, given: strin
       : prompts.filter(({ promptId }) => given.length >= minPrefix && promptId.startsWith(given));
   const [only] = named;
   if (only !== undefined && named.length === 1) return only.promptId;
-  if (given.length > shownIdLength) return given; // it may have been sent already: the gateway says so
+  if (given.length > shownIdLength) return given; // it may have been sent already, which the gateway reports
   throw new PosternError(
     "prompt_not_found",
     `"${plainLine(given)}" matches no queued prompt. List them with \`postern coding queue list ${plainLine(sessionId)}\`.`,

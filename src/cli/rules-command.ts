@@ -92,7 +92,7 @@ function stateOf({ active, expiresAt }: PermissionRule): string {
   return expiresAt === null ? "active" : `until ${expiresAt}`;
 }
 
-/** The next time that it is 18:00 here, or an ISO time. @throws PosternError `usage` */
+/** The next 18:00 in local time, for example, or an ISO time. @throws PosternError `usage` */
 export function endOf(until: string, now: number): string {
   const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(until) ?? [];
   if (hours === undefined || minutes === undefined) {

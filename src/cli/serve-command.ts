@@ -39,7 +39,7 @@ async function serve({ json, endAgents, check, ...overrides }: ServeOptions, con
       json ? `${printableJson({ baseUrl })}\n` : `These settings are valid. The gateway would run at ${baseUrl}.\n`,
     );
   }
-  // Before the start, so that a signal during it is handled too.
+  // Registered before the start, so that signals during it are handled too.
   const stop = listenForStop();
   try {
     const gateway = await context.ports.startGateway(overrides);
@@ -94,7 +94,7 @@ export async function greeting(
   return `${lines.join("\n")}\n`;
 }
 
-/** The link in a box, after its QR code where a phone can use it. */
+/** The link in a box, after a QR code if a phone can use it. */
 async function invitation(
   { url, expiresAt }: SignInLink,
   { gateway, context }: { readonly gateway: RunningGateway; readonly context: Pick<CliContext, "clock" | "columns"> },

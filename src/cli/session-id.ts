@@ -5,13 +5,13 @@ import { connect } from "./context.ts";
 import { ageText, count, cutEnd, plainLine } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 
-/** The description of an argument that names a session. */
+/** The description of a session argument. */
 export const sessionIdHelp = "session ID, its first characters (at least 4), or `last`";
 
 /** Stands for the most recently updated session. The IDs of all agents are longer. */
 const lastWord = "last";
 const minPrefix = 4;
-/** How many sessions an error about an ambiguous prefix lists. */
+/** The number of sessions listed in an error about an ambiguous prefix. */
 const shownCandidates = 5;
 /** An ID in the usual form. */
 const wholeUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -19,7 +19,7 @@ const wholeUuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const minOtherId = 28;
 
 /**
- * Replaces short names of sessions in the argument `sessionId` and the option `--session` of a command, before it runs.
+ * Expands short session IDs in the argument `sessionId` and the option `--session` of a command, before it runs.
  * @throws PosternError `usage` for an ambiguous prefix
  */
 export async function resolveSessionIds(command: Command, context: CliContext): Promise<void> {
@@ -30,7 +30,7 @@ export async function resolveSessionIds(command: Command, context: CliContext): 
   if (typeof option === "string") command.setOptionValue("session", await sessionIdOf(option, context));
 }
 
-/** The ID that `given` stands for. If it names no session, it is passed on: the gateway reports that, and memory has other names too. */
+/** The ID that `given` stands for. If no session matches, it is returned unchanged: the gateway reports that, and memory also knows other IDs. */
 async function sessionIdOf(given: string, context: CliContext): Promise<string> {
   if (given === lastWord) return lastSession(context);
   if (given.length < minPrefix || isWhole(given)) return given;

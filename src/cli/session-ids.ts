@@ -6,8 +6,8 @@ const maxIds = 50;
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 /**
- * Prints the newest sessions for shell completion, one `id<tab>title` a line, and nothing without a gateway that answers in time.
- * Imports no other module: each costs a part of the time that a person waits after Tab.
+ * Prints the newest sessions for shell completion, one `id<tab>title` per line, or nothing if no gateway responds in time. Imports no other
+ * module, because each would make the user wait longer after Tab.
  *
  * @param options `withinMs`: since this process began
  */
@@ -57,7 +57,7 @@ function sessionsIn(text: string): readonly { readonly id: string; readonly titl
   }
 }
 
-/** A title is a claim of a transcript: control characters would reach the shell. */
+/** Titles come from transcripts, whose control characters would reach the shell. */
 function namesOf(session: unknown): readonly { readonly id: string; readonly title: string }[] {
   if (typeof session !== "object" || session === null || !("sessionId" in session)) return [];
   const { sessionId: id } = session;

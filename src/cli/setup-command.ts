@@ -19,7 +19,7 @@ interface SetupOptions extends CommonOptions {
   readonly agent?: string;
   readonly binary?: string;
   readonly install?: true;
-  /** Undefined: asked, or not done where nothing is asked. */
+  /** Undefined: setup asks or, without questions, does not do it. */
   readonly login?: boolean;
   readonly folder?: string;
   readonly link?: true;
@@ -37,7 +37,7 @@ interface SetUp {
   readonly signIn: SignInLink | null;
 }
 
-/** `postern coding setup`: turns agents of this machine into configured ones, by questions or by flags. */
+/** `postern coding setup`: configures agents of this machine, with questions or flags. */
 export function addSetupCommand(group: Command, context: CliContext): void {
   describe(group.command("setup"), [
     "postern coding setup",
@@ -83,7 +83,7 @@ async function setUp(options: SetupOptions, context: CliContext): Promise<void> 
   }
   const address = options.link ? await runningAddress(context) : null;
   const done = await withStores(context, async (stores): Promise<SetUp | null> => {
-    // Each agent runs to report its version, which takes some of them seconds.
+    // Each agent is run to get its version, which takes seconds for some.
     if (context.interactive && !options.json) context.stderr("Looking for agents on this machine…\n");
     const known = await stores.agents.known();
     if (options.once && known.some(({ isConfigured }) => isConfigured)) {
@@ -146,7 +146,7 @@ function report({ agents, notices, folder, signIn }: SetUp, { json, once }: Setu
   }
 }
 
-/** `--default` of an agent that is configured needs no question. */
+/** `--default` with a configured agent needs no questions. */
 function setsDefaultOnly({ default: name }: SetupOptions, known: readonly KnownAgent[]): boolean {
   return name !== undefined && known.some((agent) => agent.isConfigured && isNamed(agent, name));
 }
@@ -186,7 +186,7 @@ async function planByFlags(
     if (options.install && agent !== undefined && binary === null && (agent.binary === null || old !== null)) {
       binary = (await installAgent(agent, place)).binary;
     } else if (old !== null && options.yes) {
-      // A refusal would leave the others unconfigured too.
+      // An error would leave the others unconfigured too.
       tooOldAgents.push(noticeText(old));
       continue;
     }

@@ -5,13 +5,13 @@ import { plainLine } from "./plain-text.ts";
 import type { KnownAgent } from "./ports.ts";
 import { installAgent, logInAgent, noticeText, type SetupPlace, type SetupPlan, tooOld } from "./setup-steps.ts";
 
-/** What options have answered already. */
+/** Questions that options have already answered. */
 interface Answered {
   readonly default?: string;
   readonly login?: boolean;
 }
 
-/** Asks in this terminal. Nothing is saved before the last answer. @returns null after Ctrl-C */
+/** Asks questions in this terminal. Nothing is saved before the last answer. @returns null after Ctrl-C */
 export async function askForPlan(
   known: readonly KnownAgent[],
   answered: Answered,
@@ -52,7 +52,7 @@ function hintOf({ binary, version, npmPackage }: KnownAgent): string {
   return npmPackage === null ? "not found" : "not found; can be installed from npm";
 }
 
-/** @returns null for a program that PATH finds */
+/** @returns null for a program that is on PATH */
 async function askForProgram(
   agent: KnownAgent,
   place: SetupPlace,

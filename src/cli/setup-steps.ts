@@ -24,8 +24,7 @@ export function noticeText({ message, fix }: VersionNotice): string {
 
 /**
  * Installs or updates an agent from npm, with its output in this terminal.
- * @returns its program: null when PATH finds it
- * @throws PosternError `agent_binary_missing` when that did not bring a program
+ * @returns its program; null if it is on PATH @throws PosternError `agent_binary_missing` if there is no program after that
  */
 export async function installAgent(
   agent: KnownAgent,

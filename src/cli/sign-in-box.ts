@@ -1,7 +1,7 @@
 import { padTo, widthOf } from "./plain-text.ts";
 
 /**
- * Lines in a box. In a terminal that is too narrow, without its sides: a line that wraps between them could not be copied.
+ * Lines in a box. In a terminal that is too narrow, the box has no sides, because a wrapped line between them could not be copied.
  * @param columns of the terminal; null when unknown
  */
 export function boxed(lines: readonly string[], columns: number | null): string {
@@ -14,10 +14,10 @@ export function boxed(lines: readonly string[], columns: number | null): string 
   return [`╭${edge}╮`, ...lines.map((line) => `│ ${padTo(line, width)} │`), `╰${edge}╯`].join("\n");
 }
 
-/** Light modules between a scanner and a dark background; two are enough for phones. */
+/** Light margin around the code on a dark background; two modules are enough for phones. */
 const quietModules = 2;
 
-/** A QR code of half blocks, for a dark terminal. Null when the terminal is too narrow for it. */
+/** A QR code made of half blocks, for a dark terminal. Null if the terminal is too narrow. */
 export async function qrCode(text: string, columns: number | null): Promise<string | null> {
   const { renderUnicodeCompact } = await import("uqr"); // most starts need none
   const code = renderUnicodeCompact(text, { border: quietModules });

@@ -37,7 +37,7 @@ export function sessionLine(session: SessionSummary): string {
     .join(" · ");
 }
 
-/** The status; of an agent that was ended because it was idle, that reason. */
+/** The status, or that the agent was ended because it was idle. */
 export function endWords({ status, endedAfterIdleMs }: Pick<SessionSummary, "status" | "endedAfterIdleMs">): string {
   return endedAfterIdleMs === null ? status : idleEndWords(endedAfterIdleMs);
 }
@@ -61,7 +61,7 @@ export function attentionText({ sessionId, agent, activity, screen, permissions 
   ].join("\n");
 }
 
-/** What an agent showed before it ended. */
+/** The last output of an agent that ended. */
 export function lastScreenText(screen: string): string {
   const text = plainText(screen).trimEnd();
   return text === "" ? "The agent's last screen is empty." : `The agent's last screen:\n\n${framed(text)}\n`;

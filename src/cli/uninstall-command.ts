@@ -13,7 +13,7 @@ interface UninstallOptions extends CommonOptions {
   readonly dryRun?: true;
 }
 
-/** What a person types to delete the state. */
+/** The word that confirms deleting the state. */
 const confirmation = "delete";
 /** The largest page of a session list. */
 const pageSize = 200;
@@ -74,7 +74,7 @@ async function isWanted(
   return options.yes === true || /^y(es)?$/i.test(await ask(`Remove ${what}? [y/N] `));
 }
 
-/** Asks one question after the other. An input that ends answers the rest with nothing. */
+/** Asks the questions in turn. If the input ends, the rest get empty answers. */
 function questions({ stdin, stderr }: Pick<CliContext, "stdin" | "stderr">): Ask {
   const chunks = stdin[Symbol.asyncIterator]();
   let text = "";
@@ -109,7 +109,7 @@ function dryRun(
   context.stdout(lines([...text, ...stays, ...worktreeText(worktrees), ...none]));
 }
 
-/** Worktrees of sessions, which always stay. A gateway that does not answer can be removed too. */
+/** Worktrees of sessions, which are always kept. A gateway that does not respond can still be removed. */
 async function openWorktrees(context: CliContext): Promise<readonly string[]> {
   const { sessions } = await connect(context)
     .then((gateway) => gateway.codingListSessions({ limit: pageSize }, { output: listOutputSchema }))

@@ -6,7 +6,7 @@ import { type Attachment, attachmentSchema, maxAttachmentBytes } from "../wire/a
 import { connectionError, parseJson, problemOf } from "./gateway-client.ts";
 
 /**
- * Uploads a file for a prompt, as it is read.
+ * Uploads a file for a prompt while reading it.
  * @param path absolute
  * @throws PosternError `usage` if there is no such file, and those of the gateway
  */

@@ -107,7 +107,7 @@ export interface ClientDocuments {
   find(clientId: string, asked: AskedDocument): Promise<ClientMetadata | null>;
 }
 
-/** Who requests a document, and what is already known about it. */
+/** The asker of a document, and what is already known about it. */
 export interface AskedDocument {
   /** An account that makes a decision, or a client at a protocol route, which can be anyone. */
   readonly asker: "account" | "client";

@@ -6,7 +6,7 @@ import type { AuditAction } from "../wire/accounts.ts";
 /** The scopes that an account holds now; null when it no longer exists. */
 export type ScopesOfAccount = (accountId: string) => Promise<ReadonlySet<Scope> | null>;
 
-/** An entry for the audit log: what was decided or issued, by which account and from where. */
+/** An entry for the audit log: the decision or issued token, the account and the origin. */
 export interface AuditNote {
   readonly action: AuditAction;
   readonly accountId: string | null;

@@ -18,7 +18,7 @@ export interface RequestWork {
 export interface ReplayedDecision {
   readonly accountId: string;
   readonly held: ReadonlySet<Scope>;
-  /** What to do once client, redirect, challenge and scopes are valid. */
+  /** Called once client, redirect, challenge and scopes are valid. */
   readonly verdict: "allow" | "deny" | "describe" | "refuse";
   /** The client and the requested scopes, set once the request is valid. */
   seen: AuthorizationRequest | null;

@@ -34,7 +34,7 @@ export interface SessionRecord {
   readonly endedAfterIdleMs: number | null;
 }
 
-/** What may change in a record. */
+/** The mutable fields of a record. */
 export type SessionPatch = Partial<Omit<SessionRecord, "sessionId" | "aliases" | "agent" | "createdAt">>;
 
 /** The fields of a record whose process has not ended. */
@@ -46,7 +46,7 @@ export const notEnded = {
   endedAfterIdleMs: null,
 } as const satisfies SessionPatch;
 
-/** That a session changed. */
+/** A change of a session. */
 export interface ChangedSession {
   readonly sessionId: string;
   /** Milliseconds since the epoch. */

@@ -38,7 +38,7 @@ export function createCommits<Writes, Result, Within>(deps: {
         for (const one of batch) one.failed(error);
         return;
       }
-      // Written alone, the faulty one shows.
+      // Writing each one separately shows which one fails.
       for (const one of batch) await together([one]);
       return;
     }

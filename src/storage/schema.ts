@@ -200,7 +200,7 @@ export interface Tables {
     /** Null until erased from the catalog's files. */
     erased_at: number | null;
   };
-  /** What people noted about a session, which may have no record in `sessions`. */
+  /** Notes of people about a session, which may have no record in `sessions`. */
   session_notes: {
     agent: string;
     session_id: string;
@@ -211,7 +211,7 @@ export interface Tables {
     updated_at: number;
   };
   session_labels: { agent: string; session_id: string; label: string };
-  /** Up to which change of a session an account has seen it. With an empty agent and ID: for all sessions of the account. */
+  /** The time up to which an account has seen a session's changes. With an empty agent and ID: for all sessions of the account. */
   session_seen: { account_id: string; agent: string; session_id: string; seen_at: number };
   worktrees: {
     worktree_id: string;
@@ -404,7 +404,7 @@ export interface Tables {
     entities: Generated<number>;
     facts: Generated<number>;
   };
-  /** Entries still to be removed. */
+  /** Entries that still have to be removed. */
   log_deletion_entries: { log_id: string; deletion_id: string };
   /** Settings of chats. */
   chats: {

@@ -24,8 +24,8 @@ export async function requireBranchName(git: Git, at: GitPlace, branch: string):
 }
 
 /**
- * The base of a worktree whose caller names none: the remote's default branch, as the local branch of that name if there is one; without
- * a remote `main`, then `master`, then what the main checkout has.
+ * The default base of a worktree: the remote's default branch, or the local branch of the same name if it exists; without a remote, `main`,
+ * then `master`, then the main checkout's branch.
  */
 export async function defaultBase(git: Git, { commonDir }: RepositoryPlace): Promise<string> {
   const at = { gitDir: commonDir };
@@ -46,7 +46,7 @@ export async function branchAt(gitDir: string): Promise<string | null> {
 }
 
 /**
- * The commit that a base names: a local branch, a remote branch, a tag, `HEAD` of the checkout, or a commit's id, in this order.
+ * The commit of a base: a local branch, a remote branch, a tag, `HEAD` of the checkout, or a commit's id, in this order.
  * @throws PosternError `base_branch_not_found`
  */
 export async function baseCommitOf(git: Git, { commonDir, checkout }: RepositoryPlace, base: string): Promise<string> {

@@ -21,7 +21,7 @@ export interface ClosedWorktree {
 const nothing: IgnoredLost = { count: 0, bytes: 0, first20: [] };
 
 /**
- * Rescues what a removal would lose, then removes the worktree and keeps its branch. If either fails, the
+ * Rescues uncommitted work, then removes the worktree and keeps its branch. If either fails, the
  * worktree stays and the result has the reason. Its processes must have ended.
  */
 export async function closeWorktree(

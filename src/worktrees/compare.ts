@@ -22,7 +22,7 @@ export interface CompareRequest {
   /** A commit; null compares with an empty tree. */
   readonly base: string | null;
   readonly other: OtherSide;
-  /** The visible ones of these files, in the order of their names. */
+  /** The visible files among these, ordered by name. */
   readonly visible: (names: readonly TreeName[]) => Promise<readonly TreeName[]>;
   /** Whether to compare files byte for byte, ignoring line endings and encodings set by attributes. */
   readonly raw: boolean;
@@ -32,7 +32,7 @@ export interface CompareRequest {
   readonly ignoreWhitespace: boolean;
 }
 
-/** What a comparison reads and returns at most. */
+/** Limits for what a comparison reads and returns. */
 export interface CompareLimits {
   readonly maxFiles: number;
   /** For both sides of all files that are read. */
@@ -47,7 +47,7 @@ export interface CompareLimits {
 const mebibyte = 1024 * 1024;
 
 export const compareLimits = {
-  /** All patches at once: a longer list and longer patches are not readable on a page. */
+  /** All patches at once: longer ones would not be readable on a page. */
   patches: {
     maxFiles: 500,
     maxInputBytes: 16 * mebibyte,
@@ -126,7 +126,7 @@ async function firstVisible(
   return { files: files.slice(0, maxFiles), truncated: files.length > maxFiles };
 }
 
-/** Above this, a list has no line counts and no renames: to find those, git reads each file. */
+/** Above this, a list has no line counts and renames, because git would have to read each file. */
 const maxCountedFiles = 500;
 
 function isListOnly({ length }: readonly Sized[], { maxPatchBytes }: CompareLimits): boolean {

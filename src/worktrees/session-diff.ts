@@ -23,7 +23,7 @@ export interface DiffOf {
   readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** What is wanted of a comparison; by default all files with their patches, against the base. */
+/** Options of a comparison; by default, all files with their patches, against the base. */
 export interface DiffOptions {
   readonly against?: "base" | "head";
   /** False lists more files, without their patches. */
@@ -52,8 +52,8 @@ interface Sides {
 }
 
 /**
- * What a session changed: its worktree against where its branch left the base branch, a removed one's branch against the same, and in
- * any other repository the work tree against HEAD. Runs no code from the repository and changes nothing in it.
+ * The changes of a session: its worktree, or the branch of a removed one, against the point where the branch left the base branch; in any
+ * other repository, the work tree against HEAD. Runs no code from the repository and changes nothing in it.
  * @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` | `worktree_failed` (git's message) | `rate_limited`
  */
 export function createSessionDiff({
@@ -86,7 +86,7 @@ interface Comparing {
   readonly options: DiffOptions;
 }
 
-/** A removed worktree has nothing that is not committed: its branch is compared with itself. */
+/** A removed worktree has no uncommitted changes, so its branch is compared with itself. */
 function againstHead(sides: Sides, { against = "base" }: DiffOptions): Sides {
   if (against === "base") return sides;
   const commit = sides.other.kind === "commit" ? sides.other.commit : sides.other.head;

@@ -13,15 +13,15 @@ export interface SessionFile {
   readonly side: "new" | "old";
 }
 
-/** Larger files are not read: a diff of them is not shown either. */
+/** Larger files are not read; their diffs are not shown either. */
 const maxFileBytes = 8 * 1024 * 1024;
-/** For all files of a call together; what exceeds it is null. */
+/** For all files of a call together; files beyond it are null. */
 const maxTotalBytes = 64 * 1024 * 1024;
 const withinMs = 20_000;
 
 /**
- * Reads text files of a session, in their order. Runs no code from the repository.
- * @returns null for a file that is not there, is too large, is not text or is not in a folder that the caller can see
+ * Reads text files of a session, in the given order. Runs no code from the repository. @returns null for a file that is missing, too large,
+ * not text, or in a folder that the caller cannot see
  * @throws PosternError as the session's diff
  */
 export function createReadSessionFiles({
@@ -69,7 +69,7 @@ function isPlain(path: string): boolean {
   );
 }
 
-/** Follows no link: its target is not in the work tree. */
+/** Does not follow links, because their targets are outside the work tree. */
 async function readInside(root: string, path: string, maxBytes: number): Promise<Buffer | null> {
   const full = join(root, path);
   const file = await openRegularFile(full, { followLinks: false });

@@ -3,7 +3,7 @@ import { access, lstat, open } from "node:fs/promises";
 import { isErrno } from "../core/errors.ts";
 import { bytesOf, type TreeName } from "./tree-walk.ts";
 
-/** What is at a path of a work tree. `closed`: a file that we cannot read. `gone`: nothing that git would keep. */
+/** The kind of file at a path of a work tree. `closed`: a file that we cannot read. `gone`: nothing that git would keep. */
 export type WorkFile =
   | { readonly kind: "file" | "link"; readonly sizeBytes: number; readonly mtimeMs: number }
   | { readonly kind: "closed" }

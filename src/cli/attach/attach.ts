@@ -24,7 +24,7 @@ export interface AttachOptions {
 
 /** The window reports its new size; the session's terminal gets it unless another driver types. */
 const graceMs = 1_000;
-/** At the start, the wait for the window's size, so that nothing is painted in a size that is about to change. */
+/** How long to wait for the window's size at the start, so that nothing is painted in a size that is about to change. */
 const firstPaintMs = 400;
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
@@ -32,7 +32,7 @@ const longestPauseMs = 2_000;
 const giveUpMs = 10 * 60_000;
 
 /**
- * Shows a session's terminal in the user's own until the user detaches or the agent ends, through restarts of the gateway.
+ * Shows a session's terminal in the user's terminal, across restarts of the gateway, until the user detaches or the agent ends.
  * @throws PosternError the gateway's code, or `gateway_not_running`
  */
 export function attach(deps: AttachDeps, options: AttachOptions): Promise<AttachEnd> {
@@ -70,7 +70,7 @@ class Attachment {
       { clock: deps.clock, detach: options.detach },
       {
         onInput: (data) => {
-          // What is typed while the gateway is away is dropped; the connection before is there until the next one is.
+          // Input is dropped while the gateway is unreachable. The previous connection stays open until the next one works.
           if (this.#lostAt === null && this.#mode === "drive") (this.#former ?? this.#link)?.send(data);
         },
         onDetach: () => this.#end.resolve({ kind: "detached" }),
@@ -121,7 +121,7 @@ class Attachment {
     this.#link = link;
   }
 
-  /** Requests the whole screen again, to show it in another way. */
+  /** Requests the whole screen again, to show it differently. */
   #reconnect(): void {
     this.#closeFormer();
     this.#former = this.#link;
@@ -135,7 +135,7 @@ class Attachment {
     this.#former = undefined;
   }
 
-  /** Of several drivers this one stays the one whose size counts. */
+  /** If there are several drivers, this one still determines the size. */
   #takeOver(): void {
     const window = this.#deps.terminal.size();
     const isFit = this.#screen.fits(this.#session);
@@ -191,7 +191,7 @@ class Attachment {
     if (this.#position !== undefined) this.#position = { ...this.#position, offset };
   }
 
-  /** Shows the session in the way that its size asks for. */
+  /** Shows the session in full or clipped, depending on its size. */
   #fit(): void {
     const fits = this.#screen.fits(this.#session);
     if (fits) this.#stopGrace();

@@ -12,9 +12,9 @@ export interface Size {
   readonly rows: number;
 }
 
-/** A session's screen in a terminal of another size: what of it fits, around the cursor. */
+/** Shows a session's screen in a terminal of another size: the part around the cursor that fits. */
 export interface ClippedView {
-  /** Output of the session, through the filter. `taken` is called when it was read. */
+  /** Filtered output of the session. `taken` is called once it was processed. */
   write(output: string, taken: () => void): void;
   /** The session has this size from here on. */
   resize(size: Size): void;
@@ -23,7 +23,7 @@ export interface ClippedView {
   close(): void;
 }
 
-/** What a view is painted with. */
+/** What a view needs to paint. */
 export interface ClippedViewDeps {
   readonly clock: Clock;
   readonly window: () => Size;
@@ -33,7 +33,7 @@ export interface ClippedViewDeps {
 /** More pictures than a person sees. */
 const paintEveryMs = 30;
 
-/** A view that is painted for the first time after `firstPaintMs`. Paints on the alternate screen. */
+/** Creates a view that first paints after `firstPaintMs`, on the alternate screen. */
 export function createClippedView(
   { clock, window, paint }: ClippedViewDeps,
   options: { readonly size: Size; readonly firstPaintMs: number },
@@ -107,7 +107,7 @@ export function createClippedView(
   };
 }
 
-/** The window's first column or row, moved no further than the cursor asks for. */
+/** The window's first column or row, moved only as far as needed to show the cursor. */
 function shifted(first: number, { at, length }: { readonly at: number; readonly length: number }): number {
   return Math.max(0, Math.min(first, at), at - length + 1);
 }
@@ -164,7 +164,7 @@ function attributesOf(cell: IBufferCell): string {
   return `\x1b[${sgr}m`;
 }
 
-/** How the model marks a colour of the first sixteen, and one of three parts; what remains is one of 256. */
+/** How the model marks one of the first 16 colours, and an RGB colour. Everything else is one of 256. */
 const sixteenMode = 0x1000000;
 const partsMode = 0x3000000;
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { Clock } from "../../core/clock.ts";
 
-/** A key by which the user leaves. */
+/** The key that detaches. */
 export interface DetachKey {
   /** As a person writes it. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface KeyReader {
   close(): void;
 }
 
-/** Enter, tab, backspace, Escape and Ctrl+C are every program's own. */
+/** Programs need Enter, Tab, Backspace, Escape and Ctrl+C. */
 const needed = "chijm[";
 
 /** Parses `ctrl+x`, `^X` or `C-x`. */
@@ -40,8 +40,8 @@ const pasteBegins = "\x1b[200~";
 const pasteEnds = "\x1b[201~";
 
 /**
- * What a terminal answers when a program asks it: attributes, states, modes, sizes, strings. The session's own terminal answers.
- * A cursor report on the first line looks like F3 with a modifier, and is treated as that.
+ * A terminal's answers to queries of programs: attributes, states, modes, sizes, strings. They are dropped, because the session's own
+ * terminal answers. A cursor report on the first line looks like F3 with a modifier, and is treated as that key.
  */
 const answers = [
   "\\x1b\\[[?>=][\\d;:]*[cnuSRt]",
@@ -57,7 +57,7 @@ const unfinished = /\x1b(?:\[[?>=]?[\d;:$]*|[\]P_^X][^\x07\x1b]{0,4096}\x1b?)$/;
 /** The rest of a sequence follows immediately; otherwise a person typed Escape. */
 const unfinishedMs = 50;
 
-/** A reader of keys outside of a paste. What is pasted is the user's, whatever it looks like. */
+/** Reads keys outside a paste. Pasted text always counts as input, whatever it looks like. */
 export function createKeyReader(
   { clock, detach }: { readonly clock: Clock; readonly detach: DetachKey },
   listeners: KeyListeners,
@@ -144,7 +144,7 @@ export function createKeyReader(
   };
 }
 
-/** The key itself, and how a terminal in the full-key mode sends it. */
+/** The key itself, and its form in a terminal with full key reporting. */
 function detachSequences({ character, name }: DetachKey): string {
   const code = name.charCodeAt(name.length - 1);
   const plain = `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;

@@ -1,11 +1,11 @@
-/** What the output has changed in the user's terminal, to be put back. */
+/** The changes that output made in the user's terminal, so that they can be undone. */
 export interface ScreenState {
   /** Records the state set by output, in which every sequence is complete. */
   note(output: string): void;
   /** Whether the alternate screen is shown. */
   readonly alternate: boolean;
   readonly cursorHidden: boolean;
-  /** Puts every mode back and shows the main screen, with the cursor where it was there; without another screen, at the top. */
+  /** Resets every mode and shows the main screen with its cursor; without an alternate screen, the cursor is at the top. */
   reset(): string;
 }
 
@@ -19,7 +19,7 @@ const changes = /\x1b(?:\[(\??)([\d;]+)([hl])|\[(\d*) q|([=>c])|(\[!p))/g;
 
 /** An unchanged terminal. */
 export function createScreenState(): ScreenState {
-  /** Private modes that are not as usual. */
+  /** Private modes that differ from the default. */
   const changed = new Set<number>();
   const ansiModes = new Set<string>();
   let alternateBy: number | undefined;
@@ -65,7 +65,7 @@ export function createScreenState(): ScreenState {
       }
     },
     reset() {
-      // Origin, region, attributes, character sets and link have no list to keep: they are put back in any case.
+      // Origin, region, attributes, character sets and link are not tracked; they are always reset.
       let text = "\x1b[?6l\x1b[r\x1b]8;;\x1b\\";
       for (const mode of changed) text += `\x1b[?${mode}${usuallyOn.has(mode) ? "h" : "l"}`;
       for (const mode of ansiModes) text += `\x1b[${mode}l`;

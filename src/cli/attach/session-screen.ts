@@ -4,13 +4,13 @@ import { type ClippedView, createClippedView, type Size } from "./clipped-view.t
 import { createScreenState } from "./screen-state.ts";
 import type { UserTerminal } from "./user-terminal.ts";
 
-/** A session's screen in the user's terminal: all that is ever written there. */
+/** A session's screen in the user's terminal. Nothing else writes to the terminal. */
 export interface SessionScreen {
-  /** Whether the window shows a part of it, being of another size. */
+  /** Whether the window shows only a part of it, because their sizes differ. */
   readonly isClipped: boolean;
   /** Whether a notice would replace the session's screen, which must then be requested again. */
   readonly coversScreen: boolean;
-  /** A screen of this size comes; one that does not fit is painted for the first time after `firstPaintMs`. */
+  /** A screen of this size follows. If it does not fit, it is first painted after `firstPaintMs`. */
   begin(size: Size, firstPaintMs: number): void;
   /** Replaces the whole screen. */
   screen(data: Uint8Array): void;
@@ -18,7 +18,7 @@ export interface SessionScreen {
   resize(size: Size): void;
   windowChanged(): void;
   fits(size: Size): boolean;
-  /** Shows a notice on its own screen, under which the session's stays. */
+  /** Shows a notice on a separate screen, which keeps the session's screen. */
   showNotice(words: string): void;
   hideNotice(): void;
   /** Restores the user's terminal; nothing is written after that. Idempotent. */
@@ -35,10 +35,10 @@ export function createSessionScreen(
 ): SessionScreen {
   const filter = createTerminalFilter();
   const state = createScreenState();
-  /** Undefined: output is written as it comes. */
+  /** Undefined: output is written as it arrives. */
   let view: ClippedView | undefined;
   let unreadLength = 0;
-  /** Whether what stood in the user's terminal has been moved out of the way. */
+  /** Whether the previous content of the user's terminal was scrolled away. */
   let cleared = false;
   let noticed = false;
   let restored = false;
@@ -97,7 +97,7 @@ export function createSessionScreen(
         hideNotice();
         return write(`\x1bc${text}`);
       }
-      // The user's own lines go up, above the session's.
+      // Scrolls the user's lines up, above the session's.
       const moved = cleared ? "" : `\x1b[999;1H${"\n".repeat(terminal.size().rows)}`;
       show(`${state.reset()}${moved}\x1b[H\x1b[J${text}`);
       cleared = true;

@@ -19,16 +19,16 @@ export interface LinkOptions {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number };
-  /** Where a viewer was that reconnects; without an offset the screen comes first. */
+  /** The position of a reconnecting viewer; without an offset, the screen comes first. */
   readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
 }
 
-/** What the gateway sends, in its order. */
+/** The gateway's messages, in order. */
 export interface LinkListeners {
   onFrame(frame: ServerFrame): void;
   /** Output whose first byte is at `offset`. */
   onOutput(offset: number, data: Buffer): void;
-  /** Empty the terminal and show this; output continues at `offset`. */
+  /** Clears the terminal and shows this screen; output continues at `offset`. */
   onScreen(offset: number, data: Buffer): void;
   /** Called once. `code` is that of the WebSocket, undefined when none was opened. */
   onClose(end: { readonly code: number | undefined; readonly reason: string; readonly error: Error | null }): void;
@@ -50,7 +50,7 @@ const silenceMs = 60_000;
 /** Limit of typed or pasted input that waits to be sent; more is refused. */
 const maxUnsentBytes = 4 * 1024 * 1024;
 const maxProblemBytes = 64 * 1024;
-/** A screen with scrollback, every cell of it in its own colour. */
+/** The size of a screen with scrollback in which every cell has a different colour. */
 const maxFrameBytes = 64 * 1024 * 1024;
 
 /** Connects to the terminal of a session through the gateway's Unix socket, as the owner. */
@@ -66,7 +66,7 @@ export function openTerminalLink(options: LinkOptions, listeners: LinkListeners)
   let opened = false;
   let closed = false;
   let cancelSilence = (): void => undefined;
-  /** Given before the connection was open. */
+  /** Sent before the connection was open. */
   let early: (Buffer | string)[] = [];
   let earlyBytes = 0;
 

@@ -5,13 +5,13 @@ export interface UserTerminal {
   size(): { readonly cols: number; readonly rows: number };
   /** Written when it returns. */
   write(text: string): void;
-  /** Takes every key as it is, and reports them and new sizes until {@link UserTerminal.end}. */
+  /** Switches to raw mode, and reports keys and new sizes until {@link UserTerminal.end}. */
   begin(listeners: { onInput(data: Buffer): void; onResize(): void }): void;
-  /** The keys are the shell's again, as they were. Idempotent, and done when it returns. */
+  /** Restores the previous mode, synchronously. Idempotent. */
   end(): void;
 }
 
-/** For a terminal without a size: that of the first video terminals. */
+/** For a terminal without a size: the traditional 80 by 24. */
 const unknownSize = { cols: 80, rows: 24 };
 
 /** The terminal behind a process's own streams. */
@@ -20,8 +20,8 @@ export function openUserTerminal(input: ReadStream, output: WriteStream): UserTe
   let afterReturn = false;
 
   /**
-   * Node's raw mode leaves it to the kernel to put a return before each line feed. A program whose own terminal does not (vim) moves
-   * down with it, in the same column; that is what a vertical tab does in every terminal, and the kernel leaves it alone.
+   * In Node's raw mode, the kernel still adds a return before each line feed. Programs without this setting (vim) use a line feed to move
+   * down in the same column. A vertical tab does that in every terminal, and the kernel does not change it.
    */
   function withoutReturns(text: string): string {
     const first = afterReturn && text.startsWith("\n") ? 1 : 0;
@@ -53,8 +53,8 @@ export function openUserTerminal(input: ReadStream, output: WriteStream): UserTe
 const signals = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"] as const;
 
 /**
- * Calls `restore`, once or more often, when this process ends in any way that it can notice: a signal (which then ends it as it would
- * have), an uncaught error, an exit. Returns the function that stops this.
+ * Calls `restore`, possibly more than once, when this process ends in any detectable way: a signal (which then ends it as usual), an
+ * uncaught error, an exit. Returns a function that stops this.
  */
 export function onEveryWayOut(restore: () => void): () => void {
   const onSignal = (signal: NodeJS.Signals): void => {
