@@ -55,11 +55,13 @@ import {
   type FindTurnImage,
   type FindTurns,
   openPermissionHooks,
+  type ProfileOf,
   type Queue,
   type Rescues,
   type ReviewAccess,
   type SessionAttachments,
   type StandingRules,
+  type StartProfileOf,
   toAttachedFile,
 } from "../sessions/index.ts";
 import type { Erasure } from "../storage/erasure.ts";
@@ -227,6 +229,7 @@ export interface CodingDeps {
   readonly isVisibleDir: IsVisibleDir;
   readonly visibleAmong: VisibleAmong;
   readonly worktreeNameFor: (dir: string) => Promise<string>;
+  readonly startProfileOf: StartProfileOf;
   readonly erasure: Erasure;
   readonly catalog: CatalogPlace;
   /** `PATH`, where git is looked for. */
@@ -308,11 +311,22 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   });
   const binaryOf = async (template: AgentTemplate): Promise<string> =>
     (await agents.resolveForLaunch(template.name)).binary;
-  const starter = createStarter({ ...deps, worktrees, store, queue, live, locator, environmentOf, binaryOf });
+  const profileOf: ProfileOf = async (dir) => deps.startProfileOf((await worktrees.countedAs(dir)).counted, dir);
+  const starter = createStarter({
+    ...deps,
+    profileOf,
+    worktrees,
+    store,
+    queue,
+    live,
+    locator,
+    environmentOf,
+    binaryOf,
+  });
   const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
   const asking = {
     ...{ ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts },
-    ...{ resolveAgent, environmentOf },
+    ...{ resolveAgent, environmentOf, profileOf },
   };
   const turns = createTurnStopper(deps);
   const closing = { ...deps, locator, live, store, queue, events, worktrees };
@@ -377,7 +391,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     reviewAccess: createReviewAccess({ ...deps, locator, queue, ask }),
     findTurns: createFindTurns({ locator, transcripts }),
     findTurnImage: createFindTurnImage({ locator, transcripts }),
-    branches: createBranches({ git: workshop.git, ...folderRule }),
+    branches: createBranches({
+      ...{ git: workshop.git, ...folderRule },
+      branchPrefixOf: async (dir) => (await profileOf(dir)).branchPrefix,
+    }),
     completions: createCompletions({ ...folderRule, ...agents, resolveAgent: agents.resolve, locator, files, clock }),
     drafts: createDrafts({ db, locator, clock }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),

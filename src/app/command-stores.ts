@@ -17,12 +17,27 @@ type Note = (entry: Pick<AuditNote, "action" | "subject" | "details">) => Promis
 /** The store for commands, which act as the owner; changes go to the audit log. */
 export async function openCommandStores(config: Config = loadConfig()): Promise<CliStores> {
   const stores = await openStores(config, { log: silentLog, clock: systemClock });
-  const { accounts, folders, agents } = stores;
+  const { accounts, folders, agents, profiles, proposals } = stores;
   const { accountId } = await accounts.owner();
   const note: Note = (entry) => accounts.audit.note({ ...entry, accountId, from: { address: null, userAgent: null } });
   const addressFor = (baseUrl: string | null): string => baseUrl ?? browserAddress(config);
   return {
     folders,
+    profiles: {
+      read: (path) => profiles.read({ path }),
+      async change(path, revise) {
+        const changed = await profiles.change({ path }, revise);
+        await note({ action: "folder_profile_changed", subject: changed.path, details: {} });
+        return changed;
+      },
+      proposals: async (path) => proposals.list((await profiles.read({ path })).path),
+      async approve(path, request) {
+        const approved = await proposals.approve((await profiles.read({ path })).path, request);
+        const details = { hash: approved.hash };
+        await note({ action: "folder_proposal_approved", subject: approved.repository, details });
+        return approved;
+      },
+    },
     tokens: tokensOf(stores, accountId, note),
     accounts: accountsOf(stores, { note, addressFor }),
     clients: clientsOf(stores, note),

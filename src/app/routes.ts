@@ -2,7 +2,7 @@ import type { Accounts, Principal } from "../accounts/index.ts";
 import { type AgentRegistry, changeAgent, createKnownAgents } from "../agents/index.ts";
 import type { Log } from "../core/log.ts";
 import type { Events } from "../events/index.ts";
-import type { Folders } from "../folders/index.ts";
+import type { FolderProfiles, Folders, Proposals } from "../folders/index.ts";
 import { codingRoutes } from "../http/coding-routes.ts";
 import {
   accountRoutes,
@@ -17,6 +17,7 @@ import {
   docsRoutes,
   draftRoutes,
   eventRoutes,
+  folderProfileRoutes,
   folderRoutes,
   healthRoutes,
   logRoutes,
@@ -67,6 +68,8 @@ export interface RouteParts {
   place(): { readonly baseUrl: string };
   readonly accounts: Accounts;
   readonly folders: Folders;
+  readonly profiles: FolderProfiles;
+  readonly proposals: Proposals;
   readonly agents: AgentRegistry;
   readonly oauth: OAuth;
   readonly events: Events;
@@ -93,6 +96,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     docsRoutes,
     webRoutes(),
     folderRoutes({ folders }),
+    folderProfileRoutes({ profiles: parts.profiles, proposals: parts.proposals, audit: accounts.audit }),
     tokenRoutes(accounts),
     signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: baseUrl() }) }),
     passkeyRoutes({ accounts, baseUrl }),

@@ -4,7 +4,14 @@ import { type Accounts, createAccounts, createTrustedIssuers } from "../accounts
 import { type AgentRegistry, type AgentTemplate, createRegistry, createTemplates } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { createFolders, type Folders } from "../folders/index.ts";
+import {
+  createFolderProfiles,
+  createFolders,
+  createProposals,
+  type FolderProfiles,
+  type Folders,
+  type Proposals,
+} from "../folders/index.ts";
 import { createAccountForgetting } from "../logs/index.ts";
 import { createOAuth, type GatewayPlace, type OAuth } from "../oauth/index.ts";
 import { createAddressList, createGuardedFetch, type GuardedFetch } from "../platform/guarded-fetch.ts";
@@ -22,6 +29,9 @@ export interface Stores {
   readonly accounts: Accounts;
   readonly oauth: OAuth;
   readonly folders: Folders;
+  /** How agents begin in a folder. */
+  readonly profiles: FolderProfiles;
+  readonly proposals: Proposals;
   readonly agents: AgentRegistry;
   /** Encrypts with `POSTERN_HOME/key`, which a stolen store lacks. */
   readonly secrets: SecretBox;
@@ -87,13 +97,22 @@ export async function openStores(config: Config, { log, clock, place, furtherAge
     appTokens: oauth.tokens,
     removeWithAll: (accountId, remove) => memory.forget(accountId, remove),
   });
+  const folders = createFolders({ db, clock, home: config.home });
+  const proposals = createProposals({ db, clock });
+  const profiles = createFolderProfiles({
+    ...{ db, clock, secrets, folders, proposals },
+    movesAgents: (variable) => agents.templates.some((template) => movesTranscripts(agents, template, variable)),
+    requireAgent: (name) => void agents.template(name),
+  });
   return {
     db,
     dialect,
     fetch,
     accounts,
     oauth,
-    folders: createFolders({ db, clock, home: config.home }),
+    folders,
+    profiles,
+    proposals,
     agents,
     secrets,
     erasure,
@@ -103,4 +122,11 @@ export async function openStores(config: Config, { log, clock, place, furtherAge
       await close();
     },
   };
+}
+
+/** Whether an agent with this variable keeps its transcripts elsewhere. */
+function movesTranscripts(agents: AgentRegistry, template: AgentTemplate, variable: string): boolean {
+  const rootsWith = (more: Readonly<Record<string, string>>): string =>
+    JSON.stringify(template.transcriptPlaces({ ...agents.environmentOf(template), ...more }).map(({ root }) => root));
+  return rootsWith({}) !== rootsWith({ [variable]: "/elsewhere" });
 }

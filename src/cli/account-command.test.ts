@@ -26,6 +26,7 @@ async function run(argv: readonly string[], clientsKnown = true) {
   const client = { clientId: "c1", origin: "added", createdAt, lastUsedAt: null } as const;
   const stores: CliStores = {
     folders: { add: unused, list: unused, remove: unused },
+    profiles: { read: unused, change: unused, proposals: unused, approve: unused },
     tokens: { create: unused, list: unused, revoke: unused },
     agents: {
       list: unused,

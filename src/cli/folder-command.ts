@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type FolderScope, folderScopeSchema, worktreeNameSchema } from "../wire/access.ts";
 import { withStores } from "./context.ts";
+import { addFolderProfileCommands } from "./folder-profile-command.ts";
 import { absolutePath, type CommonOptions, describe, listOf, oneOf } from "./options.ts";
 import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
@@ -13,7 +14,7 @@ interface AddOptions extends CommonOptions {
 export const trustNotice =
   "This folder is now trusted: agents start here without a trust dialog, and hooks and settings in its repositories run as you.\n";
 
-/** `postern folder add|list|remove`; with or without a running gateway. */
+/** `postern folder add|list|remove|profile`; with or without a running gateway. */
 export function addFolderCommands(program: Command, context: CliContext): void {
   const group = program.command("folder").description("manage the folders where agents can work");
 
@@ -74,4 +75,6 @@ export function addFolderCommands(program: Command, context: CliContext): void {
       if (left === 0) context.stderr("No folders are registered now, so agents can work in any folder.\n");
       context.stdout(options.json ? `${printableJson(folder)}\n` : `Removed ${plainLine(folder.path)}.\n`);
     });
+
+  addFolderProfileCommands(group, context);
 }

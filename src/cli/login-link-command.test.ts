@@ -23,6 +23,7 @@ async function run(argv: readonly string[], records = [record]) {
   };
   const stores: CliStores = {
     folders: { add: unused, list: unused, remove: unused },
+    profiles: { read: unused, change: unused, proposals: unused, approve: unused },
     tokens: { create: unused, list: unused, revoke: unused },
     accounts: { add: unused, list: unused, remove: unused },
     clients: { add: unused, list: unused, remove: unused },

@@ -4,6 +4,7 @@ import type { Folder, FolderScope, Scope, Token } from "../wire/access.ts";
 import type { AccountRecord, AddAccountInput, AddedAccount } from "../wire/accounts.ts";
 import type { AgentEntry, ListAgentsOutput } from "../wire/coding.ts";
 import type { Finding } from "../wire/doctor.ts";
+import type { FolderProfile, ProfileProposal } from "../wire/folder-profiles.ts";
 import type { AddClientInput, AddedClient, OAuthClient } from "../wire/oauth.ts";
 import type { BrowserSession, SignInLink } from "../wire/sign-in.ts";
 import type { UserTerminal } from "./attach/user-terminal.ts";
@@ -34,6 +35,15 @@ export interface RunningGateway {
   endTerminals(): Promise<void>;
 }
 
+/** A folder's profile as stored: everything, with the values of its variables. */
+interface StoredProfile {
+  readonly settings: Omit<FolderProfile, "folderId" | "path" | "env" | "updatedAt">;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Makes a profile from the current one. */
+export type ReviseProfile = (current: StoredProfile) => StoredProfile;
+
 /** The store, opened by this process, with or without a running gateway. */
 export interface CliStores {
   readonly folders: {
@@ -44,6 +54,15 @@ export interface CliStores {
     ): Promise<Folder>;
     list(): Promise<readonly Folder[]>;
     remove(path: string): Promise<Folder>;
+  };
+  readonly profiles: {
+    /** @throws PosternError `folder_not_found`, as do the others */
+    read(path: string): Promise<FolderProfile>;
+    /** @throws PosternError `invalid_request` | `agent_unknown` */
+    change(path: string, revise: ReviseProfile): Promise<FolderProfile>;
+    proposals(path: string): Promise<readonly ProfileProposal[]>;
+    /** @throws PosternError `proposal_changed` | `invalid_request` */
+    approve(path: string, request: { readonly repository: string; readonly hash: string }): Promise<ProfileProposal>;
   };
   readonly tokens: {
     create(request: NewToken): Promise<{ readonly token: string; readonly record: Token }>;

@@ -4,6 +4,7 @@ import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import { type Clock, isoTime } from "../core/clock.ts";
 import { isErrno, PosternError } from "../core/errors.ts";
+import { sha256 } from "../core/ids.ts";
 import type { Tables } from "../storage/schema.ts";
 import { defaultWorktreeName, type Folder, type FolderScope, folderScopeSchema, folderScopes } from "../wire/access.ts";
 import type { CompletedPaths } from "../wire/changes.ts";
@@ -11,6 +12,16 @@ import { type CompleteRule, completePath } from "./complete-path.ts";
 import { holds, innermost, isAllowed, type Rule, resolvePath } from "./real-path.ts";
 
 export type { CompleteRule } from "./complete-path.ts";
+export {
+  createFolderProfiles,
+  type FolderProfiles,
+  type ProfileScript,
+  type ProfileSettings,
+  replacedBy,
+  type StartProfile,
+  type Variables,
+} from "./profiles.ts";
+export { createProposals, type Proposals } from "./proposals.ts";
 export type { Rule } from "./real-path.ts";
 
 /** Codes that folders throw. */
@@ -52,6 +63,8 @@ export interface Folders {
   isVisible(dir: string, rule: Rule): Promise<boolean>;
   /** The template for the directory names of a directory's worktrees, from the innermost folder that holds it. */
   worktreeNameFor(dir: string): Promise<string>;
+  /** The innermost folder that holds this path, with the real path; null if none does. Never throws because of `path`. */
+  folderOf(path: string): Promise<{ readonly folder: Folder; readonly dir: string } | null>;
   /** Completes a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
   complete(path: string, rule: CompleteRule): Promise<CompletedPaths>;
   /** The visible ones of many directories, by the current rule. */
@@ -120,6 +133,13 @@ export function createFolders(deps: {
     async worktreeNameFor(dir) {
       const [{ path }, folders] = await Promise.all([resolvePath(dir), store.list()]);
       return innermost(folders, path)?.worktreeName ?? defaultWorktreeName;
+    },
+
+    async folderOf(given) {
+      if (!isPath(given)) return null;
+      const [{ path: dir }, folders] = await Promise.all([resolvePath(given), store.list()]);
+      const folder = innermost(folders, dir);
+      return folder === null ? null : { folder, dir };
     },
 
     complete: async (path, rule) => completePath(path, { folders: await store.list(), home: deps.home }, rule),
@@ -213,8 +233,14 @@ function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly clock: 
   };
 }
 
+/** Names a folder in routes. The same folder gets the same id when it is registered again. */
+export function folderIdOf(path: string): string {
+  return sha256(path).slice(0, 24);
+}
+
 function toFolder(row: Selectable<Tables["folders"]>): Folder {
   return {
+    folderId: folderIdOf(row.path),
     path: row.path,
     scopes: storedScopesSchema.parse(JSON.parse(row.scopes)),
     worktreeName: row.worktree_name,

@@ -5,6 +5,7 @@ export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
 export { draftRoutes } from "./draft-routes.ts";
 export { eventRoutes, webhookRoutes } from "./event-routes.ts";
+export { folderProfileRoutes } from "./folder-profile-routes.ts";
 export { folderRoutes, placeRoutes } from "./folder-routes.ts";
 export {
   docsRoutes,

@@ -27,6 +27,7 @@ import { newCommand, newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { toAttachedFile } from "./session-attachments.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
+import { agentAndModel, defaultMode, type ProfileOf } from "./start-defaults.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
 
 export interface AskDeps extends FolderRule {
@@ -40,6 +41,7 @@ export interface AskDeps extends FolderRule {
   /** The state folder. */
   readonly home: string;
   readonly environmentOf: (template: AgentTemplate) => Environment;
+  readonly profileOf: ProfileOf;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
     name: string | undefined,
@@ -94,14 +96,18 @@ function limitsOf({ clock }: AskDeps, { deadline, signal }: AskRequest): CallerL
   return { timeoutMs: deadline - clock.now(), signal };
 }
 
-async function askNew(deps: AskDeps, request: AskRequest): Promise<Asked> {
-  const { input } = request;
+async function askNew(deps: AskDeps, asked: AskRequest): Promise<Asked> {
+  const { input, caller, place } = asked;
+  const profile = await deps.profileOf(place.dir);
+  const { branchPrefix } = profile;
+  const permissionMode = input.permissionMode ?? (await defaultMode(profile, { dir: place.dir, caller }, deps));
+  const request = { ...asked, permissionMode };
   const rule = folderRule(request);
   const wanted = wantedWorktree(input);
-  const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
-  const agent = await deps.resolveAgent(input.agent);
-  const prompt = await promptOf(deps, request, { ...agent, dir: request.place.dir, sessionIds: [] });
-  const options = { ...runOptions(request), systemPrompt: input.systemPrompt ?? null };
+  const worktree = wanted && { ...wanted, branchPrefix, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
+  const { agent, model } = await agentAndModel(input, profile, deps.resolveAgent);
+  const prompt = await promptOf(deps, request, { ...agent, dir: place.dir, sessionIds: [] });
+  const options = { ...runOptions(request), model, systemPrompt: input.systemPrompt ?? null };
   const live = await deps.starter.start(agent, options, { prompt, worktree });
   await untilTaken(live, prompt.promptId, limitsOf(deps, request));
   await refuseFailedStart(deps, live, prompt.promptId);

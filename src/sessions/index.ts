@@ -17,7 +17,7 @@ export { createList } from "./list.ts";
 export { createLiveSessions } from "./live-sessions.ts";
 export { createLocator, type LocatedSession, type SessionLocator } from "./locate.ts";
 export { openPermissionHooks } from "./permission-hooks.ts";
-export type { EventPublisher, ForgetInChats, StandingRules } from "./ports.ts";
+export type { EventPublisher, ForgetInChats, StandingRules, StartProfile, StartProfileOf } from "./ports.ts";
 export { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 export { createQueue, type Queue } from "./queue.ts";
 export { createQueueStore } from "./queue-store.ts";
@@ -34,4 +34,5 @@ export { dropRecordings, recordingsOf, terminalsOfOnly } from "./session-recordi
 export { type ChangedSession, createSessionStore, type SessionStore } from "./session-store.ts";
 export { createSpawn } from "./spawn.ts";
 export { createStarter, defaultSize } from "./start.ts";
+export type { ProfileOf } from "./start-defaults.ts";
 export { createFindTurnImage, type FindTurnImage } from "./turn-images.ts";

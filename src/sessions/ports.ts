@@ -1,4 +1,5 @@
 import type { Caller } from "../wire/caller.ts";
+import type { PermissionMode } from "../wire/coding.ts";
 import type { NewSessionEvent } from "../wire/events.ts";
 import type {
   PermissionRulesPreview,
@@ -46,3 +47,29 @@ export interface RememberedAnswer {
   readonly effect: RuleEffect;
   readonly remember: RememberPermission;
 }
+
+/** A script of a folder's owner, with the time after which it is ended. */
+export interface FolderScript {
+  readonly text: string;
+  readonly timeoutMs: number;
+}
+
+/** How agents begin in a directory. A field that a caller sets wins. */
+export interface StartProfile {
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly permissionMode: PermissionMode | null;
+  readonly branchPrefix: string | null;
+  /** For agents and scripts. Secret. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs in a new worktree before its agent. */
+  readonly setup: FolderScript | null;
+  /** Runs in a worktree before it is removed. */
+  readonly teardown: FolderScript | null;
+}
+
+/**
+ * The profile of the folder that holds `dir`.
+ * @param checkout the same directory in a worktree, whose files count for what its repository proposes
+ */
+export type StartProfileOf = (dir: string, checkout?: string) => Promise<StartProfile>;

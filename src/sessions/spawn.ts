@@ -7,6 +7,7 @@ import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
 import { defaultSize, type RunOptions } from "./start.ts";
+import { agentAndModel } from "./start-defaults.ts";
 import { untilNamed } from "./wait.ts";
 
 /**
@@ -48,10 +49,12 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   }
   const rule = { scope: "coding", caller } as const;
   const place = await deps.resolveAllowedDir(input.dir, rule);
-  const agent = await deps.resolveAgent(input.agent);
+  const profile = await deps.profileOf(place.dir);
+  const { agent, model } = await agentAndModel(input, profile, deps.resolveAgent);
   const wanted = wantedWorktree(input);
-  const options = { ...runOptions(place, input), systemPrompt: input.systemPrompt ?? null };
-  const worktree = wanted && { ...wanted, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
+  const options = { ...runOptions(place, input), model, systemPrompt: input.systemPrompt ?? null };
+  const { branchPrefix } = profile;
+  const worktree = wanted && { ...wanted, branchPrefix, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
   return deps.starter.start(agent, options, { prompt: null, worktree });
 }
 

@@ -10,6 +10,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { IdempotencyClaim, PromptQueue, QueueEntry } from "./prompt-queue.ts";
 import { commandIn, maxArgumentPromptBytes } from "./prompt-text.ts";
 import { notEnded, type SessionRecord, type SessionStore } from "./session-store.ts";
+import type { ProfileOf } from "./start-defaults.ts";
 
 /** A prompt with the id under which it is followed. */
 export interface NewPrompt {
@@ -47,7 +48,7 @@ export interface NewSession {
 }
 
 /** A worktree to create for a new session. */
-export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch"> {
+export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch" | "branchPrefix"> {
   /** The folder rule for the caller. */
   readonly mayUse: (dir: string) => Promise<boolean>;
 }
@@ -84,6 +85,7 @@ export interface StarterDeps {
   /** Whether prompts and system prompts must stay off command lines, which other users of the machine can read. */
   readonly privatePrompts: boolean;
   readonly worktrees: Worktrees;
+  readonly profileOf: ProfileOf;
 }
 
 /** A {@link Starter} over the live sessions of this gateway. */
@@ -129,13 +131,15 @@ export function createStarter(deps: StarterDeps): Starter {
       const { prompt } = session;
       const sessionId = newUuid();
       const inArgv = prompt === null ? null : inArguments(agent.template, prompt);
+      const dir = await dirFor(sessionId, options.dir, session);
+      const profile = await deps.profileOf(dir);
       const order: LaunchOrder = {
         kind: "start",
         sessionId,
         ...agent,
         ...options,
-        dir: await dirFor(sessionId, options.dir, session),
-        env: deps.environmentOf(agent.template),
+        dir,
+        env: { ...deps.environmentOf(agent.template), ...profile.env },
         prompt: null,
         ...inArgv,
       };
@@ -156,7 +160,7 @@ export function createStarter(deps: StarterDeps): Starter {
     },
 
     async resume(session, options, prompt) {
-      const { record, template, env } = session;
+      const { record, template } = session;
       const { sessionId } = record;
       requireAccepted(template, { ...options, systemPrompt: null }, deps);
       await requireResumable(deps, session);
@@ -164,6 +168,8 @@ export function createStarter(deps: StarterDeps): Starter {
       await worktrees.requireNotAnothers(record.dir, sessionId);
       await worktrees.revive(sessionId);
       await prompt?.checkIn(record.dir);
+      const profile = await deps.profileOf(record.dir);
+      const env = { ...session.env, ...profile.env };
       if (!session.stored) await store.insert(record);
       if (prompt !== null) await queue.add({ ...entryOf(sessionId, prompt), state: "queued", started: "resumed" });
       const first = await firstWaiting(queue, sessionId);

@@ -22,6 +22,7 @@ import { sessionNotesMigration } from "./migrations/0017-session-notes.ts";
 import { draftsMigration } from "./migrations/0018-drafts.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
 import { reviewsMigration } from "./migrations/0022-reviews.ts";
+import { folderProfilesMigration } from "./migrations/0023-folder-profiles.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -46,6 +47,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0018-drafts": draftsMigration,
   "0020-shares": sharesMigration,
   "0022-reviews": reviewsMigration,
+  "0023-folder-profiles": folderProfilesMigration,
 };
 
 /** The name of every migration of this version. */

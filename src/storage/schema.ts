@@ -134,6 +134,28 @@ export interface Tables {
     /** The template for the directory names of worktrees. */
     worktree_name: Generated<string>;
   };
+  /** How agents begin in a folder. */
+  folder_profiles: {
+    path: string;
+    /** JSON: everything except the variables. */
+    settings: string;
+    /** JSON list. */
+    env_names: string;
+    /** Sealed JSON: names and values. */
+    sealed_env: string | null;
+    updated_at: number;
+  };
+  /** Profiles that repositories propose in `.postern.json`. */
+  profile_proposals: {
+    repository: string;
+    folder: string;
+    /** The content that waits for the owner. */
+    proposed: string | null;
+    proposed_at: number | null;
+    /** The content that the owner approved last. */
+    approved: string | null;
+    approved_at: number | null;
+  };
   configured_agents: { name: string; binary: string | null; is_default: number; configured_at: number };
   sessions: {
     session_id: string;

@@ -31,6 +31,7 @@ export const defaultWorktreeName = "{branch}";
 
 export const folderSchema = z
   .object({
+    folderId: z.string(),
     path: z.string(),
     scopes: z.array(folderScopeSchema),
     worktreeName: z.string().describe("Template for the directory names of worktrees of repositories in it."),

@@ -87,6 +87,7 @@ export const auditKinds = {
   notification: ["notifications_on", "notifications_off", "notification_answered"],
   share: ["share_created", "share_revoked", "share_opened"],
   permission: ["permission_rule_added", "permission_rule_removed", "permission_rule_used"],
+  folder: ["folder_profile_changed", "folder_proposal_approved", "folder_cloned"],
 } as const;
 
 /** Actions recorded in the audit log. */
@@ -103,6 +104,7 @@ export const auditKindSchema = z.enum([
   "notification",
   "share",
   "permission",
+  "folder",
 ]);
 
 /** An entry of the audit log. */

@@ -33,6 +33,8 @@ export const problemCodes = [
   "share_not_found",
   "attachment_not_found",
   "image_not_found",
+  "clone_not_found",
+  "script_not_found",
   "account_exists",
   "session_busy",
   "session_mismatch",
@@ -48,6 +50,10 @@ export const problemCodes = [
   "comment_already_sent",
   "comment_text_changed",
   "nothing_to_send",
+  "setup_failed",
+  "setup_running",
+  "proposal_changed",
+  "clone_target_exists",
   "too_large",
   "attachment_too_large",
   "unsupported_media_type",
@@ -196,6 +202,8 @@ export const problemHelp = {
     meaning: "No attachment has this id, it belongs to another account or another session, or it was deleted.",
     remedy: "Upload the file again: `POST /api/coding/attachments`. Files that no prompt uses are deleted after a day.",
   },
+  clone_not_found: listIt("clone", "GET /api/folders/clones"),
+  script_not_found: listIt("script run", "GET /api/coding/scripts"),
   image_not_found: {
     meaning: "No tool call with this id in this turn returned an image at this position.",
     remedy: "Read the turn again: `coding_read_session`. Its tool results list their images.",
@@ -259,6 +267,24 @@ export const problemHelp = {
   comment_text_changed: {
     meaning: "The file does not have these lines, or their text is different. The comment was not added.",
     remedy: "Read the session's diff again, and comment on the lines that it has now.",
+  },
+  setup_failed: {
+    meaning: "The folder's setup script failed, so no agent was started. The worktree is kept.",
+    remedy:
+      "Read its output in the terminal `scriptId`, and fix the cause. A prompt with the `sessionId` of the error runs it again and starts the agent.",
+  },
+  setup_running: {
+    meaning: "The folder's setup script is still running. The agent starts when it has ended, and gets the prompt.",
+    remedy:
+      "Do not send the prompt again. Follow the output in the terminal `scriptId`, then read the session `sessionId`.",
+  },
+  proposal_changed: {
+    meaning: "The repository's proposal is not the one that you approve.",
+    remedy: "Read the proposal again, then approve its `hash`.",
+  },
+  clone_target_exists: {
+    meaning: "The parent folder already has an entry with the name of the clone.",
+    remedy: "Choose another `name`.",
   },
   nothing_to_send: {
     meaning: "The session has no open review comments, or they changed during the request. Nothing was sent.",

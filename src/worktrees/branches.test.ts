@@ -12,6 +12,7 @@ async function setUp(isVisible: (dir: string) => boolean = () => true) {
   const world = await createWorktreeWorld();
   const { git } = createGitWorkshop({ home: join(world.root, "state"), pathVariable: process.env["PATH"] ?? "" });
   const branches = createBranches({
+    branchPrefixOf: async () => null,
     git,
     resolveAllowedDir: async (dir) => ({ dir, trusted: true }),
     isVisibleDir: async (dir) => isVisible(dir),

@@ -10,6 +10,8 @@ import type { FolderRule } from "./worktree-scope.ts";
 
 export interface BranchesDeps extends FolderRule {
   readonly git: Git;
+  /** Begins suggested names; null for the default. */
+  readonly branchPrefixOf: (dir: string) => Promise<string | null>;
 }
 
 const maxBranches = 500;
@@ -33,7 +35,7 @@ export function createBranches(deps: BranchesDeps): (dir: string, caller: Caller
         repository: place.root,
         current: await branchAt(place.checkout?.gitDir ?? place.commonDir),
         branches: [...branches],
-        suggested: await suggestBranch(git, place.commonDir, ""),
+        suggested: await suggestBranch(git, place.commonDir, { prompt: "", prefix: await deps.branchPrefixOf(dir) }),
       };
     } catch (error) {
       if (!(error instanceof GitError)) throw error;

@@ -71,7 +71,8 @@ export async function makeWorktree(
 ): Promise<WorktreeRecord> {
   const { git, clock } = deps;
   const { commonDir } = held.place;
-  const branch = wanted.branch ?? (await suggestBranch(git, commonDir, wanted.prompt ?? ""));
+  const { prompt = "", branchPrefix: prefix = null } = wanted;
+  const branch = wanted.branch ?? (await suggestBranch(git, commonDir, { prompt, prefix }));
   await withNameRules(deps, held.place, branch);
   const baseBranch = wanted.baseBranch ?? (await defaultBase(git, held.place));
   const baseCommit = await baseCommitOf(git, held.place, baseBranch);

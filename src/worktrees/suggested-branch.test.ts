@@ -8,13 +8,14 @@ import { suggestBranch } from "./suggested-branch.ts";
 async function setUp() {
   const world = await createWorktreeWorld();
   const { git } = createGitWorkshop({ home: join(world.root, "state"), pathVariable: process.env["PATH"] ?? "" });
-  const suggest = (prompt: string) => suggestBranch(git, join(world.repository, ".git"), prompt);
+  const suggest = (prompt: string, prefix: string | null = null) =>
+    suggestBranch(git, join(world.repository, ".git"), { prompt, prefix });
   const branchOf = async (sessionId: string) => (await world.worktrees.ofSession(sessionId))?.branch;
   return { ...world, suggest, branchOf };
 }
 
 test("a suggested branch has the first words of the prompt", async () => {
-  const { suggest } = await setUp();
+  const { suggest, git } = await setUp();
   const table = {
     "Repair the build": "postern/repair-the-build",
     "Why doesn't `npm test` pass on macOS, since Tuesday?": "postern/why-doesnt-npm-test-pass",
@@ -26,6 +27,9 @@ test("a suggested branch has the first words of the prompt", async () => {
     ["y".repeat(60)]: `postern/${"y".repeat(40)}`,
   };
   for (const [prompt, branch] of Object.entries(table)) expect(await suggest(prompt)).toBe(branch);
+  expect(await suggest("Fix it", "team/agents/")).toBe("team/agents/fix-it");
+  await git("branch", "team");
+  expect(await suggest("Fix it", "team/agents/")).toBe("team-agents-fix-it");
   expect(await suggest("??? ../..")).toMatch(/^postern\/[a-z]+-[a-z]+$/);
 });
 

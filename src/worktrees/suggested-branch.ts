@@ -12,12 +12,27 @@ const maxRandomNames = 10;
 /**
  * An unused name for a new branch: from the first words of a prompt, such as `postern/repair-the-build`, with a number if that is in
  * use; random for a prompt without words.
+ *
+ * @param options `prefix`: null for `postern/`
  */
-export async function suggestBranch(git: Git, commonDir: string, prompt: string): Promise<string> {
-  // A branch `postern` rules out names below it.
-  const prefix = (await hasBranch(git, commonDir, "postern")) ? "postern-" : "postern/";
+export async function suggestBranch(
+  git: Git,
+  commonDir: string,
+  { prompt, prefix: wanted = null }: { readonly prompt: string; readonly prefix?: string | null },
+): Promise<string> {
+  const prefix = await usablePrefix(git, commonDir, wanted ?? "postern/");
   for (const name of namesFor(prompt)) if (!(await isInUse(git, commonDir, prefix + name))) return prefix + name;
   return `${prefix}${randomInt(2 ** 40).toString(36)}`;
+}
+
+/** A branch `postern` rules out names below it: `postern/` becomes `postern-`. */
+async function usablePrefix(git: Git, commonDir: string, prefix: string): Promise<string> {
+  const parts = prefix.split("/");
+  for (let end = 1; end < parts.length; end += 1) {
+    const parent = parts.slice(0, end).join("/");
+    if (await hasBranch(git, commonDir, parent)) return `${parent}-${parts.slice(end).join("-")}`;
+  }
+  return prefix;
 }
 
 function* namesFor(prompt: string): Generator<string> {

@@ -45,6 +45,8 @@ export interface NewWorktree {
   readonly branch: string | null;
   /** The first prompt, if there is one. */
   readonly prompt?: string;
+  /** Begins a branch name from the prompt; null for the default. */
+  readonly branchPrefix?: string | null;
 }
 
 /** Codes that worktrees throw. */

@@ -306,4 +306,20 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0023-folder-profiles": [
+    [
+      "folder_profiles",
+      {
+        ...{ path: "/code/b", settings: '{"setup":"echo it\'s"}', env_names: '["TOKEN"]', sealed_env: "v1.x" },
+        updated_at: at,
+      },
+    ],
+    [
+      "profile_proposals",
+      {
+        ...{ repository: "/code/b", folder: "/code/b", proposed: '{"setup":"make"}', proposed_at: at },
+        ...{ approved: null, approved_at: null },
+      },
+    ],
+  ],
 };

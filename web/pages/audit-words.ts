@@ -26,6 +26,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   notification: "Notifications",
   share: "Shared links",
   permission: "Standing rules",
+  folder: "Folders",
 };
 
 /** The words before and after the name, and the actor if no account is known. */
@@ -68,6 +69,9 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   permission_rule_added: ["added the standing rule"],
   permission_rule_removed: ["removed the standing rule"],
   permission_rule_used: ["answered by the standing rule"],
+  folder_profile_changed: ["changed the profile of"],
+  folder_proposal_approved: ["approved the profile that is proposed in"],
+  folder_cloned: ["cloned a repository to"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
