@@ -25,6 +25,7 @@ import {
   createFileFinder,
   createFindTurnImage,
   createFindTurns,
+  createFolderScripts,
   createIdleRetirement,
   createInterrupt,
   createKeep,
@@ -37,6 +38,7 @@ import {
   createQueue,
   createQueueStore,
   createRead,
+  createRerun,
   createRescues,
   createReviewAccess,
   createRulePreview,
@@ -54,6 +56,7 @@ import {
   type Drafts,
   type FindTurnImage,
   type FindTurns,
+  type FolderScripts,
   openPermissionHooks,
   type ProfileOf,
   type Queue,
@@ -97,6 +100,7 @@ import type {
   SpawnOutput,
 } from "../wire/coding.ts";
 import type { Completions, CompletionsQuery } from "../wire/completion.ts";
+import type { ScriptRun } from "../wire/folder-scripts.ts";
 import type { PermissionRulesPreview, PreviewPermissionRulesInput } from "../wire/permission-rules.ts";
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import type { EditSessionInput, EditSessionOutput, LabelList, Seen } from "../wire/session-notes.ts";
@@ -168,6 +172,10 @@ export interface Coding {
   dirs(caller: Caller): Promise<SessionDirs>;
   /** Logins and installation of agents, in terminals. */
   readonly setupJobs: AgentSetupJobs;
+  /** Runs of setup and teardown scripts. */
+  readonly scripts: FolderScripts;
+  /** Runs the folder's setup script again in a session's worktree. */
+  rerunSetup(sessionId: string, caller: Caller): Promise<ScriptRun>;
   /** Whether the folder rule allows this directory, which may be a removed worktree. */
   readonly isVisibleDir: IsVisibleDir;
   /** @see sessionPlaceOf */
@@ -262,6 +270,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     templates.find((template) => template.name === name) ?? null;
   const hooks = await openPermissionHooks({ socketPath: deps.hookSocketPath, clock, log });
   const setupJobs = createAgentSetupJobs({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
+  const scripts = createFolderScripts({ ...deps, isVisibleDir: folderRule.isVisibleDir });
   const ruleRequestOf = createRuleRequests({ worktrees });
   const live = createLiveSessions({
     ...deps,
@@ -273,7 +282,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     events,
     templateOf,
     environmentOf,
-    isOthers: (terminalId) => setupJobs.owns(terminalId),
+    isOthers: (terminalId) => setupJobs.owns(terminalId) || scripts.owns(terminalId),
   });
   const forgotten = createForgottenSessions(db);
   const catalog = createCatalog({
@@ -314,6 +323,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const profileOf: ProfileOf = async (dir) => deps.startProfileOf((await worktrees.countedAs(dir)).counted, dir);
   const starter = createStarter({
     ...deps,
+    scripts,
     profileOf,
     worktrees,
     store,
@@ -329,13 +339,13 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     ...{ resolveAgent, environmentOf, profileOf },
   };
   const turns = createTurnStopper(deps);
-  const closing = { ...deps, locator, live, store, queue, events, worktrees };
+  const closing = { ...deps, locator, live, store, queue, events, worktrees, scripts, profileOf, environmentOf };
   const close = createClose(closing);
   const spawn = createSpawn(asking);
   const terminals = createSessionTerminals({ ...deps, locator, spawn });
   const views = createTerminalViews({
     ...deps,
-    sources: [setupJobTerminals(setupJobs), terminals.find],
+    sources: [setupJobTerminals(setupJobs), (id, caller) => scripts.find(id, caller), terminals.find],
     gone: terminals.gone,
   });
   const workshop = createGitWorkshop(deps);
@@ -399,6 +409,8 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     drafts: createDrafts({ db, locator, clock }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),
     setupJobs,
+    scripts,
+    rerunSetup: createRerun({ scripts, worktrees, profileOf, environmentOf, locator }),
     isVisibleDir: (dir, { scope, within }) => folderRule.isVisibleDir(dir, { scope, caller: { folders: within } }),
     sessionPlaceOf: (dir) => sessionPlaceOf(worktrees, dir),
     changedSince: (epochMs, after) => store.changedSince(epochMs, { after, limit: changedAtOnce }),
@@ -415,6 +427,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       retirement.close();
       await catalog.close();
       await setupJobs.close();
+      await scripts.close();
       await live.close();
       await hooks.close();
       await transcripts.close();

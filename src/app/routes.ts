@@ -19,6 +19,7 @@ import {
   eventRoutes,
   folderProfileRoutes,
   folderRoutes,
+  folderScriptRoutes,
   healthRoutes,
   logRoutes,
   manifestRoutes,
@@ -156,6 +157,10 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     decisionRoutes({ oauth, accounts, auth: config.auth }),
     oauthRoutes({ oauth, baseUrl }),
     queueRoutes(coding.queue),
+    folderScriptRoutes({
+      scripts: coding.scripts,
+      rerun: (sessionId, principal) => coding.rerunSetup(sessionId, principal),
+    }),
     codingRoutes({ tools, spawn: (input, principal, signal) => coding.spawn(input, principal, signal) }),
   ];
 }

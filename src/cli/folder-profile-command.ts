@@ -21,8 +21,8 @@ interface SetOptions extends CommonOptions {
   readonly model?: string;
   readonly permissionMode?: PermissionMode;
   readonly branchPrefix?: string;
-  readonly envFile?: string;
-  readonly unsetEnv?: readonly string[];
+  readonly variables?: string;
+  readonly unset?: readonly string[];
   readonly clear?: readonly (typeof clearable)[number][];
 }
 
@@ -44,8 +44,8 @@ export function addFolderProfileCommands(parent: Command, context: CliContext): 
   describe(group.command("set"), [
     "postern folder profile set . --setup 'npm ci' --branch-prefix agents/",
     "postern folder profile set . --agent codex --permission-mode edits",
-    "postern folder profile set . --env-file .env.agents",
-    "postern folder profile set . --clear teardown,model --unset-env API_TOKEN",
+    "postern folder profile set . --variables .env.agents",
+    "postern folder profile set . --clear teardown,model --unset API_TOKEN",
   ])
     .description("change a folder's profile; what you do not name stays as it is")
     .argument("<path>", "a registered folder")
@@ -65,12 +65,12 @@ export function addFolderProfileCommands(parent: Command, context: CliContext): 
       "begins the names of new branches (default: postern/)",
       oneOf(branchPrefixSchema),
     )
-    .option("--env-file <file>", "set variables from lines NAME=value of a file; - for standard input")
-    .option("--unset-env <name>", "remove a variable; can be repeated", collect)
+    .option("--variables <file>", "set variables from lines NAME=value of a file; - for standard input")
+    .option("--unset <name>", "remove a variable; can be repeated", collect)
     .option("--clear <list>", `clear settings: ${clearable.join(", ")}`, listOf(clearableSchema))
     .action(async (path: string, options: SetOptions) => {
       const given =
-        options.envFile === undefined ? {} : parseEnvironment(await readEnvironment(context, options.envFile));
+        options.variables === undefined ? {} : parseEnvironment(await readEnvironment(context, options.variables));
       const profile = await withStores(context, (stores) =>
         stores.profiles.change(absolutePath(path, context.cwd), revised(options, given)),
       );
@@ -118,7 +118,7 @@ function seconds(max: number): (text: string) => number {
 function revised(options: SetOptions, given: Readonly<Record<string, string>>): ReviseProfile {
   return ({ settings, env }) => {
     const { setup, teardown, agent, model, permissionMode, branchPrefix, setupTimeout, teardownTimeout } = options;
-    const unset = new Set(options.unsetEnv ?? []);
+    const unset = new Set(options.unset ?? []);
     const cleared = Object.fromEntries((options.clear ?? []).map((name) => [name, null]));
     return {
       settings: {

@@ -38,7 +38,12 @@ async function setUp(openStore: OpenTestStore) {
 describeOnBothStores("a folder's profile", (openStore) => {
   test("is replaced by a PUT, keeps its variables sealed and never shows them, and goes with the folder", async () => {
     const { db, folders, profiles, at, folderId, put } = await setUp(openStore);
-    expect(await profiles.read({ folderId })).toMatchObject({ path: at("code"), env: [], setup: null, updatedAt: null });
+    expect(await profiles.read({ folderId })).toMatchObject({
+      path: at("code"),
+      env: [],
+      setup: null,
+      updatedAt: null,
+    });
     const shown = await put({ setup: "make", agent: "known", env: { TOKEN: secret, EMPTY: "" } });
     expect(shown).toMatchObject({ setup: "make", agent: "known", env: ["EMPTY", "TOKEN"], teardown: null });
     expect(await profiles.startProfileOf(at("code/app/src"))).toMatchObject({
@@ -64,7 +69,8 @@ describeOnBothStores("a folder's profile", (openStore) => {
 
   test("takes no variable that changes Postern's hooks, the loader, or where agents keep transcripts", async () => {
     const { profiles, folderId, put } = await setUp(openStore);
-    const names = "POSTERN_HOME LD_PRELOAD DYLD_INSERT_LIBRARIES NODE_OPTIONS BASH_ENV HOME AGENT_HOME TERM A-B 1A".split(" ");
+    const names =
+      "POSTERN_HOME LD_PRELOAD DYLD_INSERT_LIBRARIES NODE_OPTIONS BASH_ENV HOME AGENT_HOME TERM A-B 1A".split(" ");
     for (const name of names) expect(await errorCode(put({ env: { [name]: "x" } })), name).toBe("invalid_request");
     expect(await errorCode(put({ agent: "unknown" }))).toBe("agent_unknown");
     expect(await errorCode(put({ env: { BIG: "x".repeat(140_000) } }))).toBe("invalid_request");

@@ -7,6 +7,7 @@ export { draftRoutes } from "./draft-routes.ts";
 export { eventRoutes, webhookRoutes } from "./event-routes.ts";
 export { folderProfileRoutes } from "./folder-profile-routes.ts";
 export { folderRoutes, placeRoutes } from "./folder-routes.ts";
+export { folderScriptRoutes } from "./folder-script-routes.ts";
 export {
   docsRoutes,
   healthRoutes,

@@ -62,7 +62,7 @@ test("the document allows no unknown fields in requests, and allows them in answ
   const { load } = await setUp();
   const { schemas } = (await load()).components;
   expect(schemas["AddFolderInput"]).toMatchObject({ additionalProperties: false, required: ["path", "scopes"] });
-  expect(schemas["Folder"]).toMatchObject({ required: ["path", "scopes", "worktreeName", "createdAt"] });
+  expect(schemas["Folder"]).toMatchObject({ required: ["folderId", "path", "scopes", "worktreeName", "createdAt"] });
   expect(schemas["Folder"]).not.toHaveProperty("additionalProperties");
   expect(schemas["Folder"]).not.toHaveProperty("id");
   expect(schemas["Problem"]).toMatchObject({ properties: { code: { enum: problemCodes } } });

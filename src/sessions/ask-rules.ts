@@ -10,6 +10,7 @@ import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
 import type { PromptQueue, RememberedRequest } from "./prompt-queue.ts";
+import type { OnSetup } from "./set-up.ts";
 import type { NewPrompt } from "./start.ts";
 
 /** One call of `coding_ask`, checked. */
@@ -19,6 +20,8 @@ export interface AskRequest {
   readonly permissionMode: PermissionMode;
   readonly place: AllowedDir;
   readonly signal: AbortSignal;
+  /** For a new session with a setup script. */
+  readonly onSetup: OnSetup;
   /** When the caller wants its answer, by the clock; infinite without `waitMs`. */
   readonly deadline: number;
 }

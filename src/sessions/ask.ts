@@ -26,6 +26,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { newCommand, newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { toAttachedFile } from "./session-attachments.ts";
+import { createSetupWait } from "./set-up.ts";
 import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { agentAndModel, defaultMode, type ProfileOf } from "./start-defaults.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
@@ -78,10 +79,12 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
     const permissionMode = allowedMode(input, caller);
     const place = await deps.resolveAllowedDir(input.dir, folderRule({ permissionMode, caller }));
     const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
-    const request = { input, caller, permissionMode, place, signal, deadline };
-    const asked = await once({ lock: requests, queue: deps.queue }, request, () =>
+    const { onSetup, race } = createSetupWait(deps.clock, deadline);
+    const request = { input, caller, permissionMode, place, signal, deadline, onSetup };
+    const asking = once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),
     );
+    const asked = await race(asking);
     return answer(deps, { ignored: [], ...asked }, request);
   };
 }
@@ -250,8 +253,15 @@ async function filesOf(
   };
 }
 
-function runOptions({ input, permissionMode, place }: AskRequest): RunOptions {
-  return { dir: place.dir, trustDir: place.trusted, model: input.model ?? null, permissionMode, size: defaultSize };
+function runOptions({ input, permissionMode, place, onSetup }: AskRequest): RunOptions {
+  return {
+    onSetup,
+    dir: place.dir,
+    trustDir: place.trusted,
+    model: input.model ?? null,
+    permissionMode,
+    size: defaultSize,
+  };
 }
 
 /** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */

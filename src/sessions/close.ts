@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { hasCode, isPosternError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { CloseAllOutput, CloseInput, CloseOutput } from "../wire/coding.ts";
 import type { Worktrees } from "../worktrees/index.ts";
@@ -10,8 +11,9 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import type { SessionEvents } from "./session-events.ts";
 import type { SessionStore } from "./session-store.ts";
+import { type SetUpDeps, tearDown } from "./set-up.ts";
 
-export interface CloseDeps {
+export interface CloseDeps extends SetUpDeps {
   readonly locator: SessionLocator;
   readonly live: LiveSessions;
   readonly store: SessionStore;
@@ -20,6 +22,7 @@ export interface CloseDeps {
   readonly events: Pick<SessionEvents, "closed">;
   readonly worktrees: Pick<Worktrees, "close" | "ofSession">;
   readonly visibleAmong: VisibleAmong;
+  readonly log: Log;
 }
 
 /**
@@ -43,7 +46,9 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
       const { sessionId } = session.live?.record ?? session.record;
       await deps.queue.loseAll(sessionId);
       if (session.record.closedAt === null) await noteClosed(deps, sessionId);
-      return deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
+      const teardown = await tearDown(deps, { sessionId, template: session.template });
+      const worktree = await deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
+      return worktree && { ...worktree, ...(teardown && { teardown }) };
     });
     const located = await deps.locator.locate(input.sessionId, caller);
     const summary = await deps.locator.summaryOf(located);

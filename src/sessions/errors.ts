@@ -22,6 +22,9 @@ export type SessionErrorCode =
   | "rescue_not_found"
   | "recording_not_found"
   | "too_many_sessions"
+  | "setup_failed"
+  | "setup_running"
+  | "script_not_found"
   | "agent_start_failed";
 
 /** An error of sessions; `details` are added to the response. */

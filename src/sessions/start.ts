@@ -1,7 +1,9 @@
-import { type AgentTemplate, type AttachedFile, type Environment, handOver } from "../agents/index.ts";
+import { z } from "zod";
+import { type AgentTemplate, type AttachedFile, handOver } from "../agents/index.ts";
 import type { Clock } from "../core/clock.ts";
+import { hasCode } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
-import type { NewWorktree, Worktrees } from "../worktrees/index.ts";
+import type { NewWorktree, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import type { LaunchNames, LaunchOrder } from "./launch.ts";
 import type { LiveSession } from "./live-session.ts";
@@ -10,7 +12,7 @@ import type { LocatedSession, SessionLocator } from "./locate.ts";
 import type { IdempotencyClaim, PromptQueue, QueueEntry } from "./prompt-queue.ts";
 import { commandIn, maxArgumentPromptBytes } from "./prompt-text.ts";
 import { notEnded, type SessionRecord, type SessionStore } from "./session-store.ts";
-import type { ProfileOf } from "./start-defaults.ts";
+import { type OnSetup, type SetUpDeps, setUp } from "./set-up.ts";
 
 /** A prompt with the id under which it is followed. */
 export interface NewPrompt {
@@ -38,7 +40,9 @@ export interface NewPrompt {
 }
 
 /** How an agent is to run: the part of its launch that the caller decides. */
-export type RunOptions = Pick<LaunchOrder, "dir" | "trustDir" | "model" | "permissionMode" | "size">;
+export interface RunOptions extends Pick<LaunchOrder, "dir" | "trustDir" | "model" | "permissionMode" | "size"> {
+  readonly onSetup?: OnSetup;
+}
 
 /** A new session: its first prompt, and the worktree to create for it. */
 export interface NewSession {
@@ -73,19 +77,17 @@ export interface Starter {
 
 /** The terminal size until a viewer sets its own: wide enough for agents not to wrap their lines. */
 export const defaultSize = { cols: 120, rows: 40 } as const;
-export interface StarterDeps {
+export interface StarterDeps extends SetUpDeps {
   readonly store: SessionStore;
   readonly queue: PromptQueue;
   readonly live: LiveSessions;
   readonly locator: SessionLocator;
   readonly clock: Clock;
-  readonly environmentOf: (template: AgentTemplate) => Environment;
   /** @throws PosternError `agent_not_configured` | `agent_binary_missing` */
   readonly binaryOf: (template: AgentTemplate) => Promise<string>;
   /** Whether prompts and system prompts must stay off command lines, which other users of the machine can read. */
   readonly privatePrompts: boolean;
   readonly worktrees: Worktrees;
-  readonly profileOf: ProfileOf;
 }
 
 /** A {@link Starter} over the live sessions of this gateway. */
@@ -125,8 +127,24 @@ export function createStarter(deps: StarterDeps): Starter {
     return made;
   }
 
+  /** A session without its agent, so that its worktree can be used or closed. A worktree without a session would be removed. */
+  async function keepUnstarted(order: LaunchOrder, { prompt }: NewSession, error: unknown): Promise<void> {
+    if (!hasCode(error, "setup_failed")) return worktrees.takeBack(order.sessionId);
+    const { exitCode, lastScreen } = setupFailureSchema.parse(error.details);
+    const names = { launchId: "", terminalId: "" };
+    const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
+    return store.insert({ ...record, launchId: null, terminalId: null, exitCode, lastScreen });
+  }
+
+  /** Whether no process of it ever ran: its setup failed. */
+  async function neverRan(session: LocatedSession, worktree: WorktreeRecord | null): Promise<boolean> {
+    const { record, stored } = session;
+    if (!stored || worktree === null || record.launchId !== null) return false;
+    return (await deps.locator.transcriptOf(session)) === null;
+  }
+
   return {
-    async start(agent, options, session) {
+    async start(agent, { onSetup, ...options }, session) {
       requireAccepted(agent.template, options, deps);
       const { prompt } = session;
       const sessionId = newUuid();
@@ -143,6 +161,13 @@ export function createStarter(deps: StarterDeps): Starter {
         prompt: null,
         ...inArgv,
       };
+      if (session.worktree !== null) {
+        const { template } = agent;
+        await setUp(deps, { sessionId, template, profile, onSetup }).catch(async (error: unknown) => {
+          await keepUnstarted(order, session, error);
+          throw error;
+        });
+      }
       const launching = live.launch(order, async (names) => {
         const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
         const entry =
@@ -159,17 +184,24 @@ export function createStarter(deps: StarterDeps): Starter {
       });
     },
 
-    async resume(session, options, prompt) {
+    async resume(session, { onSetup, ...options }, prompt) {
       const { record, template } = session;
       const { sessionId } = record;
       requireAccepted(template, { ...options, systemPrompt: null }, deps);
-      await requireResumable(deps, session);
+      const before = await worktrees.ofSession(sessionId);
+      const isFirst = await neverRan(session, before);
+      if (!isFirst) await requireResumable(deps, session);
       const binary = await deps.binaryOf(template);
       await worktrees.requireNotAnothers(record.dir, sessionId);
       await worktrees.revive(sessionId);
       await prompt?.checkIn(record.dir);
       const profile = await deps.profileOf(record.dir);
       const env = { ...session.env, ...profile.env };
+      const isRemade = (await worktrees.ofSession(sessionId))?.inode !== before?.inode;
+      const last = deps.scripts.latest(sessionId, "setup")?.state;
+      if (isFirst || isRemade || last === "failed" || last === "timed_out") {
+        await setUp(deps, { sessionId, template, profile, onSetup });
+      }
       if (!session.stored) await store.insert(record);
       if (prompt !== null) await queue.add({ ...entryOf(sessionId, prompt), state: "queued", started: "resumed" });
       const first = await firstWaiting(queue, sessionId);
@@ -177,7 +209,8 @@ export function createStarter(deps: StarterDeps): Starter {
       /** The prompt on the command line. */
       const sent = inArgv === null ? null : first;
       const order: LaunchOrder = {
-        ...{ kind: "resume", sessionId, template, binary, env, ...options },
+        ...{ kind: isFirst ? "start" : "resume", sessionId, template, binary, env, ...options },
+        model: options.model ?? (isFirst ? record.model : null),
         prompt: null,
         ...inArgv,
         systemPrompt: null,
@@ -202,6 +235,8 @@ export function createStarter(deps: StarterDeps): Starter {
     },
   };
 }
+
+const setupFailureSchema = z.object({ exitCode: z.int().nullable(), lastScreen: z.string() });
 
 function entryOf(sessionId: string, { promptId, text, idempotency, claimFiles, undriven }: NewPrompt) {
   return { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };

@@ -15,7 +15,7 @@ const firstPieceRows = 20;
 /** All tables of the store; `upgrade.test.ts` compares them with what the migrations create. */
 export const tableNames: readonly string[] = (
   "accounts passkeys audit_entries oauth_clients oauth_records oauth_keys personal_tokens sign_in_links " +
-  "browser_sessions shares folders configured_agents sessions recordings session_aliases forgotten_sessions " +
+  "browser_sessions shares folders folder_profiles profile_proposals configured_agents sessions recordings session_aliases forgotten_sessions " +
   "session_notes session_labels session_seen session_drafts review_comments review_viewed worktrees " +
   "queued_prompts idempotency_keys session_events session_event_memos event_marks webhooks webhook_deliveries " +
   "log_entries log_turns episodes log_chunks log_words log_postings entities statements facts log_marks " +

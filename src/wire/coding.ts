@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { attachmentIdSchema, maxPromptAttachments } from "./attachments.ts";
+import { scriptRunSchema } from "./folder-scripts.ts";
 import { rememberSchema } from "./permission-rules.ts";
 import { askKindSchema } from "./prompt-kind.ts";
 import { textSchema } from "./text.ts";
@@ -239,6 +240,10 @@ export const closedWorktreeSchema = z
     rescue: z.object({ ref: z.string(), commit: z.string(), files: z.int() }).nullable(),
     ignoredLost: z.object({ count: z.int(), bytes: z.int(), first20: z.array(z.string()) }),
     branchKept: z.string().nullable(),
+    teardown: scriptRunSchema
+      .pick({ scriptId: true, state: true, exitCode: true })
+      .optional()
+      .describe("How the folder's teardown script ended. Missing without one. A failure does not keep the worktree."),
   })
   .nullable();
 
