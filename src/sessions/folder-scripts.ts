@@ -99,7 +99,7 @@ export function createFolderScripts(deps: {
     run.now = { ...run.now, state, exitCode: run.ending === null ? exitCode : null, endedAt: isoTime(clock.now()) };
     log.info({ sessionId, scriptId, state, exitCode }, `${kind} script ended`);
     const lastScreen = await screenOf(run);
-    // A server that a setup script started goes on; after a teardown nothing may use the worktree.
+    // A server that a setup script started keeps running; after a teardown nothing may use the worktree.
     if (kind === "teardown" || state !== "succeeded") await end(run);
     await rm(pathOf(scriptId), { force: true }).catch((error: unknown) =>
       log.warn({ scriptId, error: messageOf(error) }, "cannot remove a script's file"),
