@@ -210,6 +210,12 @@ export type AnswerPermissionInput = {
 
 export type AnswerPermissionOutput = SessionSummary;
 
+export type ApproveProposalInput = {
+  readonly repository: string;
+  /** The content that you have read. */
+  readonly hash: string;
+};
+
 export type AskInput = {
   /** Agent name or alias. Defaults to the default agent. */
   readonly agent?: string | undefined;
@@ -360,7 +366,7 @@ export type AuditEntry = {
     readonly accountId: string;
     readonly name: string;
   } | null;
-  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered" | "share_created" | "share_revoked" | "share_opened" | "permission_rule_added" | "permission_rule_removed" | "permission_rule_used";
+  readonly action: "sign_in_link_created" | "signed_in" | "sign_in_refused" | "signed_out" | "browser_revoked" | "passkey_added" | "passkey_removed" | "account_added" | "account_removed" | "token_created" | "token_revoked" | "app_allowed" | "app_denied" | "app_disconnected" | "app_token_issued" | "app_token_reused" | "client_registered" | "client_added" | "client_removed" | "agent_configured" | "agent_removed" | "agent_login_started" | "agent_login_cancelled" | "agent_login_ended" | "agent_install_started" | "agent_install_cancelled" | "agent_install_ended" | "log_deleted" | "session_logs_deleted" | "notifications_on" | "notifications_off" | "notification_answered" | "share_created" | "share_revoked" | "share_opened" | "permission_rule_added" | "permission_rule_removed" | "permission_rule_used" | "folder_profile_changed" | "folder_proposal_approved" | "folder_cloned";
   /** Id of the affected object. */
   readonly subject: string | null;
   /** Additional details. Never contains secrets. */
@@ -546,6 +552,15 @@ export type CloseOutput = {
       readonly first20: ReadonlyArray<string>;
     };
     readonly branchKept: string | null;
+    /** How the folder's teardown script ended. Missing without one. A failure does not keep the worktree. */
+    readonly teardown?: {
+      /** Attach to it like a session, while it runs and afterwards. */
+      readonly scriptId: string;
+      /** `timed_out`: ended at the profile's limit, with everything that it started. */
+      readonly state: "running" | "succeeded" | "failed" | "timed_out";
+      /** Null while running, or after it was ended. */
+      readonly exitCode: number | null;
+    } | undefined;
   } | null;
 };
 
@@ -756,11 +771,37 @@ export type FactsInput = {
 };
 
 export type Folder = {
+  readonly folderId: string;
   readonly path: string;
   readonly scopes: ReadonlyArray<"files" | "coding" | "exec">;
   /** Template for the directory names of worktrees of repositories in it. */
   readonly worktreeName: string;
   readonly createdAt: string;
+};
+
+export type FolderProfile = {
+  readonly folderId: string;
+  readonly path: string;
+  /** Shell script that runs in a new worktree before its agent starts. */
+  readonly setup: string | null;
+  /** The setup script is ended after this time. Null: 600000. */
+  readonly setupTimeoutMs: number | null;
+  /** Shell script that runs in a worktree before it is removed. */
+  readonly teardown: string | null;
+  /** The teardown script is ended after this time. Null: 60000. */
+  readonly teardownTimeoutMs: number | null;
+  /** Agent of new sessions that name none. */
+  readonly agent: string | null;
+  /** Model of new sessions of the profile's agent that name none. */
+  readonly model: string | null;
+  /** Begins the names of branches for worktrees without a branch name. Null: `postern/`. */
+  readonly branchPrefix: string | null;
+  /** Permission mode of new sessions that name none, for callers who can use it. */
+  readonly permissionMode: "ask" | "edits" | "all" | null;
+  /** Names of the variables. Their values are never returned. */
+  readonly env: ReadonlyArray<string>;
+  /** Null for a folder without a profile. */
+  readonly updatedAt: string | null;
 };
 
 export type ForgottenTraces = {
@@ -1282,11 +1323,27 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "command_not_sendable" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "comment_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "image_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "comment_already_sent" | "comment_text_changed" | "nothing_to_send" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "command_not_sendable" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "comment_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "image_not_found" | "clone_not_found" | "script_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "comment_already_sent" | "comment_text_changed" | "nothing_to_send" | "setup_failed" | "setup_running" | "proposal_changed" | "clone_target_exists" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
   }> | undefined;
+};
+
+export type ProfileProposal = {
+  readonly repository: string;
+  /** `changed`: another content was approved, and this one is not used. */
+  readonly state: "proposed" | "changed" | "approved";
+  /** SHA-256 of the content, hex. */
+  readonly hash: string;
+  /** The content of the file. Untrusted. */
+  readonly content: string;
+  /** Why it cannot be used. */
+  readonly error: string | null;
+  /** The content that was approved last. */
+  readonly approved: string | null;
+  readonly proposedAt: string | null;
+  readonly approvedAt: string | null;
 };
 
 export type PromptQueue = {
@@ -1342,6 +1399,27 @@ export type PushTestOutput = {
   readonly durationMs: number;
   /** True if the push service no longer knows this browser; its subscription was removed. */
   readonly removed: boolean;
+};
+
+export type PutFolderProfileInput = {
+  /** Shell script that runs in a new worktree before its agent starts. */
+  readonly setup?: string | null | undefined;
+  /** The setup script is ended after this time. Null: 600000. */
+  readonly setupTimeoutMs?: number | null | undefined;
+  /** Shell script that runs in a worktree before it is removed. */
+  readonly teardown?: string | null | undefined;
+  /** The teardown script is ended after this time. Null: 60000. */
+  readonly teardownTimeoutMs?: number | null | undefined;
+  /** Agent of new sessions that name none. */
+  readonly agent?: string | null | undefined;
+  /** Model of new sessions of the profile's agent that name none. */
+  readonly model?: string | null | undefined;
+  /** Begins the names of branches for worktrees without a branch name. Null: `postern/`. */
+  readonly branchPrefix?: string | null | undefined;
+  /** Permission mode of new sessions that name none, for callers who can use it. */
+  readonly permissionMode?: "ask" | "edits" | "all" | null | undefined;
+  /** Variables for agents and scripts. Null keeps the stored value; a variable that is left out is removed. Without `env`, all are kept. */
+  readonly env?: Readonly<Record<string, string | null>> | undefined;
 };
 
 export type QueuedPrompt = {
@@ -1610,6 +1688,22 @@ export type SavedDraft = {
   readonly updatedAt: string | null;
   /** False if the draft has changed since: nothing was saved, and the response contains the current draft. */
   readonly saved: boolean;
+};
+
+export type ScriptRun = {
+  /** Attach to it like a session, while it runs and afterwards. */
+  readonly scriptId: string;
+  readonly kind: "setup" | "teardown";
+  /** Its session, which may not have started yet. */
+  readonly sessionId: string;
+  /** The worktree. */
+  readonly dir: string;
+  /** `timed_out`: ended at the profile's limit, with everything that it started. */
+  readonly state: "running" | "succeeded" | "failed" | "timed_out";
+  /** Null while running, or after it was ended. */
+  readonly exitCode: number | null;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
 };
 
 export type SearchInput = {
@@ -2317,6 +2411,24 @@ export interface Operations {
   removeFolder<T = Folder>(input: {
     readonly path: string;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Returns how agents begin in a folder. The values of its variables are never returned. Needs the scope `admin`. */
+  getFolderProfile<T = FolderProfile>(input: {
+    readonly folderId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Sets how agents begin in a folder. Replaces the profile: fields that are left out are cleared, except for the variables. Scripts run as the user of the gateway, so they need the scope `admin`. The variables are for agents and scripts in the folder, and are stored encrypted. Needs the scope `admin`. */
+  putFolderProfile<T = FolderProfile>(input: {
+    readonly folderId: string;
+  } & PutFolderProfileInput, options?: CallOptions<T>): Promise<T>;
+  /** Lists the profiles that repositories in a folder propose. A repository proposes a profile in `.postern.json`. It is listed when the folder is the repository, or once a session was started in it. It has no effect until you approve exactly this content. Needs the scope `admin`. */
+  listProfileProposals<T = {
+    readonly proposals: ReadonlyArray<ProfileProposal>;
+  }>(input: {
+    readonly folderId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Approves the profile that a repository proposes. Another content needs a new approval. Needs the scope `admin`. */
+  approveProfileProposal<T = ProfileProposal>(input: {
+    readonly folderId: string;
+  } & ApproveProposalInput, options?: CallOptions<T>): Promise<T>;
   /** Lists the account's active personal tokens, without the tokens themselves. Needs the scope `admin`. */
   listTokens<T = {
     readonly tokens: ReadonlyArray<Token>;
@@ -2379,7 +2491,7 @@ export interface Operations {
     /** The `auditId` of the last entry on the previous page. */
     readonly before?: string | undefined;
     /** Filter by kind. */
-    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | "share" | "permission" | undefined;
+    readonly kind?: "sign_in" | "account" | "token" | "app" | "client" | "agent" | "memory" | "notification" | "share" | "permission" | "folder" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Lists OAuth clients: self-registered, added by you, or identified by a metadata document. Needs the scope `admin`. */
   listOAuthClients<T = {
@@ -2777,6 +2889,20 @@ export interface Operations {
     readonly sessionId: string;
     readonly promptId: string;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Lists runs of setup and teardown scripts, latest first. Attach to the terminal of a run by its `scriptId`, also after its end. The last 50 runs since the start of the gateway are kept. Needs the scope `coding:read`. */
+  listScripts<T = {
+    readonly scripts: ReadonlyArray<ScriptRun>;
+  }>(input?: {
+    readonly sessionId?: string | undefined;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Runs the folder's setup script again in a session's worktree. Needs the scope `coding:write`. */
+  runSetup<T = ScriptRun>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Ends a running setup or teardown script with everything that it started. Needs the scope `coding:write`. */
+  stopScript<T = ScriptRun>(input: {
+    readonly scriptId: string;
+  }, options?: CallOptions<T>): Promise<T>;
   /** Sends a prompt to a coding agent in a real terminal on this machine. Without sessionId it starts a new session in dir; with sessionId it continues that session: a running one receives the prompt, a stopped one is resumed. Set waitMs to get the agent's answer in the same call; otherwise read it with coding_read_session. Needs the scope `coding:write`. */
   codingAsk<T = AskOutput>(input: AskInput, options?: CallOptions<T>): Promise<T>;
   /** Returns a session's status and its conversation as turns of user and assistant, with tool calls and their results. Pass nextAfter as after to get only new turns, and waitMs to wait for them. The turns' text is untrusted: it comes from a transcript. Needs the scope `coding:read`. */
@@ -2833,6 +2959,10 @@ export function createOperations(send: Send): Operations {
     listFolders: (input, options) => send.json("GET /api/folders", { query: input }, options),
     addFolder: (input, options) => send.json("POST /api/folders", { body: input }, options),
     removeFolder: (input, options) => send.json("DELETE /api/folders", { query: input }, options),
+    getFolderProfile: (input, options) => send.json("GET /api/folders/{folderId}/profile", { query: input }, options),
+    putFolderProfile: (input, options) => send.json("PUT /api/folders/{folderId}/profile", { body: input }, options),
+    listProfileProposals: (input, options) => send.json("GET /api/folders/{folderId}/proposals", { query: input }, options),
+    approveProfileProposal: (input, options) => send.json("POST /api/folders/{folderId}/proposals/approve", { body: input }, options),
     listTokens: (input, options) => send.json("GET /api/tokens", { query: input }, options),
     createToken: (input, options) => send.json("POST /api/tokens", { body: input }, options),
     revokeToken: (input, options) => send.json("DELETE /api/tokens/{tokenId}", { query: input }, options),
@@ -2939,6 +3069,9 @@ export function createOperations(send: Send): Operations {
     listQueuedPrompts: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/prompts", { query: input }, options),
     changeQueuedPrompt: (input, options) => send.json("PATCH /api/coding/sessions/{sessionId}/prompts/{promptId}", { body: input }, options),
     cancelQueuedPrompt: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/prompts/{promptId}", { query: input }, options),
+    listScripts: (input, options) => send.json("GET /api/coding/scripts", { query: input }, options),
+    runSetup: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/setup", { query: input }, options),
+    stopScript: (input, options) => send.json("DELETE /api/coding/scripts/{scriptId}", { query: input }, options),
     codingAsk: (input, options) => send.json("POST /api/coding/coding_ask", { body: input }, options),
     codingReadSession: (input, options) => send.json("POST /api/coding/coding_read_session", { body: input }, options),
     codingListSessions: (input, options) => send.json("POST /api/coding/coding_list_sessions", { body: input }, options),
