@@ -75,7 +75,7 @@ interface Differs {
   readonly by?: Signer;
 }
 
-/** A token as the issuer creates it, with the given changes; an undefined claim or header field is omitted. */
+/** A token as created by the issuer, with the given changes; an undefined claim or header field is omitted. */
 async function token({ claims = {}, head = {}, by = signer }: Differs = {}): Promise<string> {
   const now = startAt / 1_000;
   const usual = { iss: issuer, aud: audience, sub: "user-1", exp: now + 3_600, iat: now, client_id: "c", jti: "j" };
@@ -285,7 +285,7 @@ describe("the keys of a trusted issuer", () => {
     expect(await code(long)).toBe("unauthenticated");
     expect(fetched.length).toBeLessThanOrEqual(3);
     published.set(issuer, [signer.jwk]);
-    expect(await code(long)).toBe("unauthenticated"); // it asked a moment ago
+    expect(await code(long)).toBe("unauthenticated"); // it fetched them a moment ago
     turn(minuteMs);
     expect(await code(long)).toBe(null);
   });

@@ -93,7 +93,7 @@ test("a gateway that ignores the signal ends the wait with the command that kill
   const config = await makeHome();
   const pid = await plantGateway(config.runDir, "");
   let waits = 0;
-  // Each look at it takes a second.
+  // Each check takes a second.
   const clock = { ...systemClock, now: () => waits * 1_000, sleep: async () => void (waits += 1) };
   await expect(stopGateway(config, { service: null, clock })).rejects.toThrow(`\`kill -KILL ${pid}\``);
   expect(waits).toBe(21);

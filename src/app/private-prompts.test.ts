@@ -6,7 +6,7 @@ import { createWorld, killAndWait, startGateway } from "../../test/support/gatew
 vi.setConfig({ testTimeout: 60_000 });
 const patience = { timeout: 20_000, interval: 20 };
 
-// Writes down its arguments, which others can read in the process list, a transcript to resume from, and its terminal input.
+// Records its arguments, which others can read in the process list, and its terminal input, and writes a transcript to resume from.
 const line = {
   type: "user",
   message: { role: "user", content: "hello" },

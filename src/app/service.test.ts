@@ -53,7 +53,7 @@ async function makeMachine(platform: "linux" | "darwin"): Promise<{
     async calls() {
       const text = await readFile(join(root, "calls"), "utf8").catch(() => "");
       await rm(join(root, "calls"), { force: true });
-      // Reading the state changes nothing, so how often is free.
+      // Reading the state changes nothing, so it can happen any number of times.
       return text
         .replaceAll(/^--user show .*UnitFileState.*\n/gm, "")
         .trimEnd()

@@ -113,7 +113,7 @@ describeOnBothStores("attachments", (openStore) => {
     const { db, add, claim } = await open();
     const ids: string[] = [];
     for (let count = 0; count < 6; count += 1) ids.push((await add()).attachmentId);
-    // Nothing more can be uploaded while so much is unused.
+    // Nothing more can be uploaded while this much is unused.
     await db
       .updateTable("attachments")
       .set({ size_bytes: 40 * 1024 * 1024 })

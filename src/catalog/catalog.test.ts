@@ -139,7 +139,7 @@ test("does not miss writes to a new folder between its check and the start of th
   catalog.start();
   await expect.poll(() => catalog.indexing(), patience).toBeNull();
   const appeared = await Promise.all(Array.from({ length: 60 }, (_, at) => add(world.path(`new-${at}`))));
-  // One line for each, at times that together cover the check.
+  // Writes one line for each, at times spread over the check.
   await Promise.all(
     appeared.map(async (path, at) => {
       await systemClock.sleep(150 + at * 10);

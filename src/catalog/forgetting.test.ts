@@ -34,7 +34,7 @@ describeOnBothStores("the catalog", (openStore) => {
     const texts = () => sql<{ content: string }>`select content from text_parts`.execute(database.db);
     expect((await texts()).rows).toEqual([]);
 
-    // Also by a new indexer, and in an archive.
+    // Also true for a new indexer, and in an archive.
     const again = await open(sessions);
     await writeFile(`${codexPath(three)}.zst`, zstdCompressSync(await readFile(codexFixture)));
     await rm(codexPath(three));

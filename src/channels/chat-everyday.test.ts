@@ -94,7 +94,7 @@ describeOnBothStores("a chat", (openStore) => {
     const offer = await scene.shown("Allow commands that start with ls");
     expect(sessions.answered).toEqual([]);
 
-    // Others than those that were shown are not added.
+    // Rules other than the ones shown are not added.
     sessions.rulesPreview = { ...sessions.rulesPreview, rules: [{ ...rule, pattern: "l" }] };
     bot.press(me, offer, "Allow and remember");
     await expect.poll(() => bot.notices, patience).toContain("This choice is no longer available.");

@@ -4,7 +4,7 @@ import { createPace } from "./deliveries.ts";
 
 const never = new AbortController().signal;
 
-/** The time of each turn, in milliseconds from the start. */
+/** The time of each send, in milliseconds from the start. */
 async function turns(chats: readonly string[], hold?: readonly [string, number]): Promise<readonly number[]> {
   const clock = createFakeClock(0);
   const pace = createPace(clock, { betweenMessagesMs: 1_000, maxMessagesPerSecond: 10 });

@@ -89,7 +89,7 @@ test("invalid combinations are refused before anything is decided", async () => 
   });
 });
 
-/** Answers while the last turn ends with "I need to look. ", and then reads these. */
+/** Answers while the last turn ends with "I need to look. ", then returns these turns for reads. */
 async function answerAndWait(reads: readonly ReadOutput[], ...argv: readonly string[]): Promise<CliRun> {
   const asked = readOutput({
     activity: "needs_permission",

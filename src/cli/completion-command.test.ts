@@ -82,7 +82,7 @@ const fish: StartShell =
       .map((each) => each.split("\t", 1)[0] ?? "");
   };
 
-/** In a real terminal: zsh completes nowhere else. One for all lines, because `compinit` takes seconds. */
+/** In a real terminal, because zsh completes nowhere else. One terminal for all lines, because `compinit` takes seconds. */
 const zsh: StartShell = async ({ folder, script, env }) => {
   const pty = spawn("zsh", ["-f", "-i"], { cols: 200, rows: 50, cwd: folder, env: { ...env, TERM: "dumb" } });
   onTestFinished(() => pty.kill("SIGKILL"));
@@ -93,7 +93,7 @@ const zsh: StartShell = async ({ folder, script, env }) => {
   await shown(/ready> /);
   let lines = 0;
   return async (line) => {
-    // Ctrl-U removes the line before, and the mark shows that zsh has done so.
+    // Ctrl-U removes the previous line, and the mark shows that zsh has done it.
     lines += 1;
     pty.write(`\u0015echo mark-$((${lines}+1000))\r`);
     await shown(new RegExp(`\\nmark-${lines + 1_000}\\r?\\n(?:.|\\s)*ready> `));

@@ -55,7 +55,7 @@ async function usage(argv: readonly string[]): Promise<string> {
   return (await runCommand([...argv, "--help"], { ports: {} })).stdout.split("\n", 1)[0] ?? "";
 }
 
-/** `a|b` is two commands, `[--option]` is one that may be left out. */
+/** `a|b` stands for two commands, `[--option]` for an optional option. */
 function alternatives(mentioned: string): readonly string[] {
   const [, start = "", choice, rest = ""] = /^(postern(?: [a-z-]+)*) ([a-z]+(?:\|[a-z]+)+)(.*)$/.exec(mentioned) ?? [];
   const ways = choice === undefined ? [mentioned] : choice.split("|").map((word) => `${start} ${word}${rest}`);

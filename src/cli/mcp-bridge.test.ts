@@ -222,7 +222,7 @@ test("nothing more is read from the gateway while the client does not read", asy
   taking.resolve();
 });
 
-/** The characters that are gone through by what looks for the end of a message, and copied by what joins its pieces. */
+/** Counts the characters that are scanned for the end of a message, and copied when pieces are joined. */
 function countWork(): () => number {
   let characters = 0;
   const { includes, indexOf, split } = String.prototype;

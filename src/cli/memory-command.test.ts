@@ -63,7 +63,7 @@ interface World {
 const memory = (argv: readonly string[], answers: Readonly<Record<string, Answered>>, world: World = {}) =>
   run(["memory", ...argv], answers, world);
 
-/** Runs a command against a gateway that answers these requests, each named `<method> <path>`; anything else is a 404. */
+/** Runs a command against a gateway that answers these requests, given as `<method> <path>`; anything else is a 404. */
 async function run(
   argv: readonly string[],
   answers: Readonly<Record<string, Answered>>,

@@ -39,7 +39,7 @@ const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-u
 const { UnicodeGraphemesAddon } = graphemesModule;
 const { Terminal } = headlessModule;
 
-/** Lines with the columns that a terminal gives them. */
+/** Lines with their width in a terminal's columns. */
 const wide: readonly (readonly [string, number])[] = [
   ["Login", 5],
   ["ログイン", 8],

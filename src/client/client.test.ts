@@ -6,7 +6,7 @@ import { type ClientOptions, createClient, type PosternClient, PosternClientErro
 
 type Handler = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** A client of a server that answers with `handle`, and what the server got. */
+/** A client of a server that answers with `handle`, and the requests that the server received. */
 async function clientOf(handle: Handler, options: Partial<ClientOptions> = {}) {
   const requests: { readonly line: string; readonly headers: IncomingMessage["headers"]; readonly body: string }[] = [];
   const server = createServer((request, response) => {

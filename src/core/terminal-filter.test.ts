@@ -12,7 +12,7 @@ function filtered(...chunks: (string | Uint8Array)[]): string {
   return chunks.map((chunk) => filter.write(chunk)).join("");
 }
 
-/** What a terminal shows after this output: cells, colours, modes, cursor. */
+/** The state of a terminal after this output: cells, colours, modes, cursor. */
 async function shown(output: string): Promise<string> {
   const terminal = new headlessModule.Terminal({ cols: 40, rows: 12, scrollback: 200, allowProposedApi: true });
   const serializer = new serializeModule.SerializeAddon();
@@ -146,7 +146,7 @@ const bad = [
   `${esc}]5\x0f2;c;EVIL${bell}`,
 ];
 
-/** All that may come out, as an independent reading of it. */
+/** An independent check of everything that may pass. */
 const allowed =
   /^(?:[^\x00-\x1f\x7f-\x9f]|[\x07-\x0f]|\x1b\][012];[^\x00-\x1f\x7f-\x9f]*\x1b\\|\x1b\]8;(?:id=[\w.-]+)?;(?:https?:\/\/[!-~]+)?\x1b\\|\x1b\[[\d;:]*[@-HJ-MPSTXZ`abdefghlmrsu]|\x1b\[[IKT\d;]*|\x1b\[\?[\d;]*[hlJK]|\x1b\[\d* [@Aq]|\x1b\[!p|\x1b[78=>DEHMc#]8?|\x1b[()*+].)*$/u;
 
@@ -271,7 +271,7 @@ describe("the filter over a program's output", () => {
   });
 });
 
-/** The part that is not filtered: it ended the bad sequence, or is executed in the middle of it. */
+/** The part that must not be filtered: it ended the bad sequence, or is executed in the middle of it. */
 function tail(text: string): string {
   if (text.endsWith(`${esc}[m`)) return `${esc}[m`;
   return text.startsWith(`${esc}[6\x0e`) ? "\x0e\x0f" : "";

@@ -15,7 +15,7 @@ import { createEvents } from "./index.ts";
 
 const plainSecret = "whsec_cGxhaW4gc2VjcmV0IG9mIGEgc3RvcmUgb2YgYmVmb3Jl";
 
-/** Events on this store, with the key of this file. */
+/** Events on this store, with the key in this file. */
 async function setUp(store: TestStore, keyPath: string) {
   const clock = createFakeClock();
   const owner = { ...(await createAccounts({ db: store.db, clock }).owner()), folders: null };

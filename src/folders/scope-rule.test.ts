@@ -68,7 +68,7 @@ function modelOf(root: string) {
   return { decide, resolve };
 }
 
-/** A place in the tree, real or through a link, and a few steps from there. */
+/** A path to a place in the tree, real or through a link, and a few steps from there. */
 const pathArbitrary = fc
   .tuple(
     fc.constantFrom("", ...dirs, ...Object.keys(links)),

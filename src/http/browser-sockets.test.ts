@@ -25,7 +25,7 @@ async function setUp() {
     const { body } = await browser.send("POST", "/api/coding/terminal-ticket", { body: { sessionId: "s1" } });
     return terminalTicketSchema.parse(JSON.parse(body)).ticket;
   };
-  /** A page's attempt: the browser sends its cookie and the page's origin. */
+  /** An attempt by a page: the browser sends its cookie and the page's origin. */
   const connect = (page: { readonly origin?: string; readonly host?: string }, query = "") => {
     const host = page.host ?? `127.0.0.1:${server.port}`;
     const ws = new WebSocket(`ws://127.0.0.1:${server.port}${terminalSocketPath}?session_id=s1${query}`, {
@@ -56,7 +56,7 @@ test("a page on another port, which gets the cookie, cannot open a WebSocket; ne
   }
   const host = `evil.example:${port}`;
   expect(await attempt({ host, origin: `http://${host}` }, stolen)).toBe(403);
-  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // no attempt has used it up
+  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // no attempt has consumed it
 });
 
 test("the gateway's own page cannot open a WebSocket with the cookie alone; a ticket works once", async () => {

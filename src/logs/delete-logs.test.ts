@@ -27,7 +27,7 @@ async function rowsIn({ db }: TestStore): Promise<Readonly<Record<string, number
   return counts;
 }
 
-/** Entries of one session with words and addresses of their own, and some that each shares with the next. */
+/** Entries of one session, each with unique words and addresses, and some that it shares with the next. */
 async function remember(store: TestStore, { entries, words }: { readonly entries: number; readonly words: number }) {
   const logs = await openTestLogs(store);
   const me = await addAccount(store);
@@ -39,7 +39,7 @@ async function remember(store: TestStore, { entries, words }: { readonly entries
   return { logs, me };
 }
 
-/** How often others had a turn while something was done. */
+/** Counts how often other tasks ran during an operation. */
 async function turnsDuring(task: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

@@ -8,9 +8,9 @@ import { createAccounts } from "../accounts/index.ts";
 import { systemClock } from "../core/clock.ts";
 
 const entries = 3_000;
-/** What a request may take at the 90th percentile while they are deleted. `bench/deletion-stall.ts` measures the 99th on a quiet machine. */
+/** The limit for a request's 90th percentile while entries are deleted. `bench/deletion-stall.ts` measures the 99th on a quiet machine. */
 const limitMs = 50;
-/** Where the machine is slow: of the 90th percentile while nothing is deleted. */
+/** On a slow machine, the limit as a multiple of the 90th percentile while nothing is deleted. */
 const maxRatio = 5;
 const quietMs = 1_000;
 const everyMs = 20;
@@ -48,7 +48,7 @@ describeOnBothStores(`while ${entries} entries are deleted`, (openStore) => {
   });
 });
 
-/** How often a request is answered, one after the other, before a task has ended. */
+/** Counts the sequential requests that are answered before a task ends. */
 async function countDuring(task: Promise<unknown>, request: () => Promise<unknown>): Promise<number> {
   let isOver = false;
   const over = (): void => void (isOver = true);

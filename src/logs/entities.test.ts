@@ -26,7 +26,7 @@ describeOnBothStores("entities", (openStore) => {
     const keys: string[] = [];
     let cursor: string | undefined;
     do {
-      // As it comes from outside.
+      // As received from a caller.
       const page = await logs.entities(me, entitiesInputSchema.parse({ limit: 2, type: "File", cursor }));
       keys.push(...page.entities.map(({ key }) => key));
       cursor = page.nextCursor ?? undefined;

@@ -13,7 +13,7 @@ import { newSentinel, tracesOf } from "../../test/support/traces.ts";
 import { systemClock } from "../core/clock.ts";
 
 const nothing = { agent: null, repository: null, branch: null };
-/** Which of these words are in any file of the state folder. */
+/** The words that occur in any file of the state folder. */
 async function tracedIn(store: TestStore, words: readonly string[]): Promise<readonly string[]> {
   const traces = await tracesOf(dirname(store.place.path), words);
   return words.filter((word) => traces.some((trace) => trace.word === word));
@@ -26,12 +26,12 @@ describe("what was deleted, on SQLite", () => {
     const store = await openSqliteTestStore();
     const erasure = openTestErasure(store);
     const logs = await openTestLogs(store, { erasure });
-    // Its start empties the journal: who reads the files meanwhile misses what moves from one to the other.
+    // Its start empties the journal, and a reader during that time would miss content that moves from one file to the other.
     await expect.poll(() => erasure.isPending, { interval: 5 }).toBe(false);
     return { store, erasure, logs, me: await addAccount(store) };
   }
 
-  /** An entry that says its sentinel in every way. */
+  /** An entry that contains its sentinel in every form. */
   function saying(sentinel: string) {
     const content = `Decision: ${sentinel} = ${sentinel}\nRemember: ${sentinel}\nhttps://${sentinel}.example\n${sentinel.toUpperCase()} é${sentinel}`;
     return { title: `about ${sentinel}`, content, sessionId: `session-${sentinel}` };
@@ -99,7 +99,7 @@ describe("what was deleted, on SQLite", () => {
     expect(await tracedIn(store, gone)).toEqual([]);
   });
 
-  /** Holds on to the pages as they are now. */
+  /** Keeps a snapshot of the current pages. */
   function openReader(store: TestStore): DatabaseSync {
     const reader = new DatabaseSync(store.place.path);
     onTestFinished(() => {

@@ -11,7 +11,7 @@ import type { Logs, LogsCaller } from "./index.ts";
 const start = Date.parse("2025-05-05T00:00:00Z");
 const hour = 3_600_000;
 const values = 5_000;
-/** Each takes some 10 ms; when each value looks at all others, minutes. */
+/** Each takes about 10 ms; if each value were compared with all others, it would take minutes. */
 const limitMs = 1_500;
 
 describeOnBothStores("facts", (openStore) => {
@@ -151,7 +151,7 @@ function toldBy(all: readonly LogFact[], { subject, object, predicate, asOf, kno
     .toReversed();
 }
 
-/** As if a command had run that often, once in a place that is hidden from some, then in one that is not. */
+/** As if a command had run this many times, alternating between a directory that is hidden from some callers and one that is not. */
 async function runOften(store: TestStore, logs: Logs, me: string): Promise<void> {
   const turns = [turnOf(0, [callOf("Bash", { command: "npm test" })], new Date(start).toISOString())];
   const context = { agent: null, repository: null, branch: null };

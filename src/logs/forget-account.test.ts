@@ -79,8 +79,8 @@ describeOnBothStores("removing an account", (openStore) => {
     const after = submitSome();
     const others = Array.from({ length: 16 }, (_, n) => submit(stays, n));
     await removal;
-    await Promise.all(others); // whose writes share a transaction with those that are refused
-    await Promise.all([before, after]); // either is right: remembered and removed, or refused
+    await Promise.all(others); // its writes share a transaction with refused ones
+    await Promise.all([before, after]); // both are correct: stored and then removed, or refused
     await expect(submit(gone, 0)).rejects.toThrow();
     expect(await rowsOf(store, gone)).toBe(0);
     expect((await logs.list(whole(stays), { limit: 50 })).logs).toHaveLength(16);

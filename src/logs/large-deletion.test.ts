@@ -9,11 +9,11 @@ import type { Erasure } from "../storage/erasure.ts";
 import type { Logs } from "./index.ts";
 import { createLargeDeletions } from "./large-deletion.ts";
 
-/** More than one transaction removes. */
+/** More than one transaction can remove. */
 const entries = 12;
 const nothing = { agent: null, repository: null, branch: null };
 
-/** An erasure that stops a deletion after its first transactions, until it is let on. */
+/** An erasure that pauses a deletion after its first transactions, until it is released. */
 function stopping(erasure: Erasure) {
   const reached = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ async function rowsOf({ db }: TestStore, table: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** What a caller sees, besides the ids. */
+/** The parts that a caller sees, except the ids. */
 async function seen(logs: Logs, me: string) {
   return {
     listed: (await logs.list(whole(me), {})).logs.length,

@@ -89,7 +89,7 @@ describe("secrets in usual forms", () => {
   ])("are not seen in: %s", (text) => expect(maskSecrets(text)).toBe(text));
 });
 
-/** The best of some runs: what else the machine does is not the expression's. */
+/** The fastest of several runs, to exclude other load on the machine. */
 function timeOf(run: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 2; round++) {
@@ -155,7 +155,7 @@ test.each(hostilePieces)("four times as much of %j takes at most a few times as 
       assertionsOfText(hostile, { session: { type: "Session", key: "s" }, at: 1 });
     });
   };
-  // Sixteen times as long would be its square; a few milliseconds are the machine's.
+  // Quadratic time would be 16 times as long; a few milliseconds are noise.
   expect(look(60_000)).toBeLessThan(10 * look(15_000) + 400);
 });
 

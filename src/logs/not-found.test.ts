@@ -31,7 +31,7 @@ describe("an entry of another account, a hidden one and one that never was", () 
       const times = ids.map((): number[] => []);
       const answers = new Set<string>();
       for (let round = 0; round < rounds; round++) {
-        // Each is first equally often, so that other load affects them alike.
+        // Each comes first equally often, so that other load affects all of them alike.
         for (let n = 0; n < ids.length; n++) {
           const which = (round + n) % ids.length;
           const began = performance.now();

@@ -268,7 +268,7 @@ describe("the recorder", () => {
     }, 10_000);
     expect(logged).toHaveLength(1);
     expect(logged[0]).toContain("bad");
-    // Its next event costs one more try, and no time.
+    // Its next event causes one more attempt, without delay.
     sessions.emit("session.turn_ended", "bad");
     sessions.say("s1", 2);
     sessions.emit("session.turn_ended", "s1");

@@ -29,7 +29,7 @@ function call(
   return { type: "tool_call", id: "c1", name, input, result: result === null ? null : { ...result, truncated: false } };
 }
 
-/** `predicate Type:key` or `predicate value`, with the subject in front where it is not the session. */
+/** `predicate Type:key` or `predicate value`, after the subject unless that is the session. */
 function found(given: Parameters<typeof bodyOf>[0], more: Partial<RulesInput> = {}): readonly string[] {
   const input = { sessionId: "s1", observedAt, context: nothing, body: bodyOf(given), ...more };
   return rules(input).map(({ subject, predicate, object }) => {

@@ -86,7 +86,7 @@ describeOnBothStores("while a folder is registered", (openStore) => {
       );
     expect(await held({})).toEqual([undefined, "2025-05-03"]); // ended by what is seen
     expect(await held({ subject: "Decision:a" })).toEqual([undefined, "2025-05-03"]);
-    registered.add("/code/y"); // at once in effect
+    registered.add("/code/y"); // takes effect immediately
     expect((await titles()).length).toBe(3 + 4);
     expect(await held({})).toHaveLength(4);
     expect((await logs.deleteSession(whole(me), "y", tester)).deleted.logs).toBe(1);

@@ -175,7 +175,7 @@ test("a session that a client of 2026 listens to reports its turns, if it is vis
   await expect(client.listen({ resourceSubscriptions: ["postern://sessions/unknown"] })).rejects.toThrow(/not found/);
 });
 
-/** A raw request of the newer specification, without a client that would correct it. */
+/** A raw request of the newer specification, because a client would correct it. */
 function modernBody(method: string, params: object) {
   const meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -11,7 +11,7 @@ import type { FetchDocument } from "./ports.ts";
 
 const address = "https://app.example/client.json";
 
-/** A web with one document, which the test can change. */
+/** A fake web with one document, which the test can change. */
 function createWeb() {
   let document: Readonly<Record<string, unknown>> | null = {
     client_id: address,

@@ -133,7 +133,7 @@ describeOnBothStores("stored rules", (openStore) => {
     await add({}, callerOf("owner", { kind: "token", tokenId: "t1" }));
     expect(await changedMeanwhile(() => add({ effect: "deny" }, callerOf("anna")))).toBe("deny");
 
-    // A creator that lost access leaves no denial either.
+    // A denial also ends when its creator loses access.
     access.mayDrive = async ({ accountId }) => accountId !== "anna";
     expect(await verdict(asks("npm test"))).toBe("allow");
     access.mayDrive = async ({ accountId, credential }) => accountId !== "anna" && credential !== "t1";

@@ -18,7 +18,7 @@ const count = Number(process.env["POSTERN_SHELL_LINES"] ?? 1_500);
 const seed = Number(process.env["POSTERN_SHELL_SEED"] ?? 16);
 
 const dir = "/code/app";
-/** Builtins that the evaluator takes for programs. They run nothing, write no file, and read no argument as code. */
+/** Builtins that the evaluator treats as programs. They run nothing, write no file, and read no argument as code. */
 const harmless = ["echo", "true", "false", "pwd", ":"];
 
 const problem = sandboxProblem();
@@ -34,7 +34,7 @@ function exitFor(line: string): 0 | 1 {
   return line.includes("||") ? 1 : 0;
 }
 
-/** What a shell did other than run the commands; null if nothing. */
+/** What else a shell did besides running the commands; null for nothing. */
 function difference(line: string, commands: readonly SimpleCommand[], report: LineReport): string | null {
   const { calls, changed, output } = report;
   if (changed.length > 0) return `it changed ${changed.join(", ")}`;
@@ -97,7 +97,7 @@ describe.skipIf(problem !== null)(`compared with real shells${why}`, () => {
     { timeout: 900_000 },
     async ({ name, way }, { skip }) => {
       if (shellPath(name) === null) skip(`${shells[name][0]} is not installed`);
-      // A process for each command is slow, and differs only in how the shell is started.
+      // Not one process for each command, which is slower and differs only in how the shell is started.
       const some = way === "process" ? split.slice(0, Math.max(5, count / 200)) : split;
       const asStarted = own.some((one) => one === name) || count > 5_000;
       const mine = asStarted ? some : some.filter((_, index) => index % 2 === 0);
@@ -139,7 +139,7 @@ describe.skipIf(problem !== null)(`compared with real shells${why}`, () => {
   });
 });
 
-/** Names that a shell itself gives a meaning to, for zsh with all of its modules. */
+/** Names that have a meaning in a shell, including all modules of zsh. */
 const listings = {
   bash: ["-c", "compgen -bk"],
   zsh: [
@@ -149,7 +149,7 @@ const listings = {
       "print -l ${(k)builtins} ${(k)reswords}",
   ],
 } as const;
-/** In modules that only a person's settings load, which do the same as the programs of these names. */
+/** In modules that are loaded only by the user's settings. They do the same as the programs with these names. */
 const likePrograms = "chgrp chmod chown ln mkdir mv rm rmdir sync stat clone cap getcap setcap example".split(" ");
 
 test.for(["bash", "zsh"] as const)(

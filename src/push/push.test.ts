@@ -7,7 +7,7 @@ import { turnEnded } from "../../test/support/session-events.ts";
 import { defaultPreferences } from "./preferences.ts";
 
 const patience = { timeout: 20_000, interval: 20 };
-/** Until several events of a moment have arrived. */
+/** The time in which simultaneous events arrive. */
 const settleMs = 1_000;
 
 describeOnBothStores("notifications", (openStore) => {
@@ -160,7 +160,7 @@ describeOnBothStores("notifications", (openStore) => {
   test("are held back in quiet hours, and one summary follows with what still matters", async () => {
     const scene = await pushScene(await openStore());
     const browser = await scene.browser();
-    // The clock of the scene begins at 2025-01-01T00:00Z.
+    // The test's clock starts at 2025-01-01T00:00Z.
     const quietHours = { from: "22:00", to: "07:00", timeZone: "UTC" };
     await scene.push.setPreferences(scene.accountId, { ...defaultPreferences, quietHours });
     scene.push.start();

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Anchor, anchorOf, findAnchor, type LineRange, linesOf } from "./anchor.ts";
 
-/** A line that keeps its identity however often it moves. */
+/** A line with an identity that it keeps when it moves. */
 interface Line {
   readonly id: number;
   readonly text: string;
 }
 
-// Each is in a file many times, as in code.
+// Each occurs many times in a file, as in code.
 const common = ["", "}", "});", "    return null;", "  if (error) throw error;"];
 
 const fileArbitrary = fc
@@ -31,7 +31,7 @@ const stepArbitrary = fc.oneof(
 );
 const editArbitrary = stepArbitrary.filter((step) => step.do !== "move");
 const insertArbitrary = stepArbitrary.filter((step) => step.do === "insert");
-/** Of each three lines, one is unique. */
+/** One in three lines is unique. */
 const blocksArbitrary = fc.array(
   fc.tuple(fc.constantFrom(...common.slice(1)), fc.constant(""), fc.constantFrom(...common.slice(1))),
   { minLength: 1, maxLength: 20 },
@@ -42,7 +42,7 @@ let fresh = 1_000;
 const newLines = (size: number): readonly Line[] =>
   Array.from({ length: size }, () => ({ id: (fresh += 1), text: `new line ${fresh}` }));
 
-/** @param repeats whether lines are also copied: then a copy can take the place of what was removed */
+/** @param repeats whether lines are also copied; a copy can then take the place of a removed line */
 function take(file: readonly Line[], step: Step, repeats: boolean): readonly Line[] {
   const start = step.at % (file.length + 1);
   const cut = file.slice(start, start + step.size);

@@ -10,7 +10,7 @@ import { createReviews } from "./reviews.ts";
 
 const text = Array.from({ length: 30 }, (_, at) => `line ${at + 1}`).join("\n");
 
-/** Reviews over files, prompts and fates that a test sets. */
+/** Reviews with files, prompts and outcomes set by a test. */
 async function openReviews(openStore: OpenTestStore) {
   const { db } = await openStore();
   for (const [account_id, is_owner] of [
@@ -129,7 +129,7 @@ describeOnBothStores("review comments", (openStore) => {
       expect(await states()).toEqual(["open", "answered"]);
     }
     world.asking = async () => {
-      expect(await states()).toEqual(["sent", "answered"]); // not lost: it is on its way
+      expect(await states()).toEqual(["sent", "answered"]); // not lost: it is being delivered
       throw new PosternError("session_busy", "busy");
     };
     expect(await errorCode(reviews.send({ sessionId: "s1" }, owner))).toBe("session_busy");

@@ -25,12 +25,12 @@ beforeEach(async () => {
 
 interface Delivered {
   readonly end: TypedPrompt;
-  /** What the agent got after the key that opens the editor. */
+  /** The text that the agent received after the key that opens the editor. */
   readonly typed: string;
   readonly left: { readonly prompt: boolean; readonly mark: boolean };
 }
 
-/** @param onKey what the agent does, in the shell, when its editor's key is pressed */
+/** @param onKey shell commands of the agent for its editor's key */
 async function deliver(
   onKey: string,
   { clock = createFastClock(), onTyping }: { clock?: Clock; onTyping?: (terminalId: string) => Promise<void> } = {},

@@ -3,7 +3,7 @@ import type { ScreenDialog } from "../agents/screen-dialog.ts";
 import { PosternError } from "../core/errors.ts";
 import { DialogDesk } from "./dialog-desk.ts";
 
-/** A terminal with dialogs that are answered one after another; `drops` keys are lost first, and after them it `ends`. */
+/** A terminal with dialogs that are answered one after another. It drops the first `drops` keys, and exits after the dialogs if `ends`. */
 function terminal(dialogs: readonly (readonly string[])[], { drops = 0, ends = false } = {}) {
   const taken: string[] = [];
   const keys: string[] = [];

@@ -6,7 +6,7 @@ import { makeTempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../core/clock.ts";
 import { createFileFinder } from "./file-finder.ts";
 
-// The thread starts slowly beside other work.
+// The thread starts slowly under load.
 vi.setConfig({ testTimeout: 120_000 });
 
 async function setUp(files: readonly string[] = []) {

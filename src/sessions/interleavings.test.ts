@@ -36,13 +36,13 @@ interface Written {
   readonly at: number;
 }
 
-/** An agent as it is: its turn, its composer, what its hooks and files have yet to say. */
+/** The true state of an agent: its turn, its composer, and the pending reports of its hooks and files. */
 class Agent {
   now = begin;
   turn: { call: Call | null } | null = null;
   composer = "";
   hooks: SessionMessage[] = [];
-  /** What is in the transcript, and what comes next. */
+  /** The content of the transcript, and the next lines. */
   written: Written = { prompts: [], turnCount: 0, last: "none", at: begin };
   real: Written = this.written;
   file: { activity: ObservedActivity; since: number } = { activity: "idle", since: begin };
@@ -83,7 +83,7 @@ class Agent {
     };
   }
 
-  /** Enter. A dialog would take it. */
+  /** Presses Enter, which an open dialog would receive. */
   enter(): void {
     if (this.composer === "" || this.dialog !== null || this.turn !== null) return;
     const prompt = this.composer;
@@ -133,7 +133,7 @@ class Agent {
   }
 }
 
-/** A session and its agent; `choice` says what happens next. */
+/** A session and its agent; `choice` decides what happens next. */
 class World {
   readonly agent: Agent;
   readonly log: { readonly at: number; readonly message: SessionMessage }[] = [];
@@ -176,11 +176,11 @@ class World {
     } else if (effect.kind === "retire") {
       this.retired.push(this.agent.now);
       yield undefined;
-      this.post({ kind: "found_in_use" }); // as when something was typed in this moment
+      this.post({ kind: "found_in_use" }); // as if something was typed at this moment
     } else if (effect.kind !== "end_if_hung" && effect.kind !== "note_use") yield* this.#prompt(effect);
   }
 
-  /** Nothing that the session knows of may speak against it. */
+  /** Nothing that the session knows may contradict it. */
   #checkIdle(effects: readonly SessionEffect[]): void {
     if (!effects.some(({ kind }) => kind === "retire")) return;
     const { activity, prompts, use } = this.state;
@@ -236,7 +236,7 @@ class World {
     this.post({ kind: "prompt", message });
   }
 
-  /** What a gateway asks its state and the agent right before it types. */
+  /** The checks of state and agent right before the gateway types. */
   #maySendNow(): boolean {
     const { file, hasFile, dialog } = this.agent;
     return maySend(this.state) && (!hasFile || file.activity === "idle") && dialog === null;
@@ -340,7 +340,7 @@ class World {
     if (what === 21) this.#checkIdleTime();
   }
 
-  /** Through the hook, or with the keys that its dialog takes. */
+  /** Answers through the hook, or with keys in the dialog. */
   #answer(allow: boolean): void {
     const call = this.agent.turn?.call ?? null;
     const open = this.state.activity.permissions.find(({ callKey }) => callKey === call?.command);
@@ -350,7 +350,7 @@ class World {
     this.post({ kind: "answered", permissionId: open.permissionId, decision: allow ? "allow" : "deny" });
   }
 
-  /** The next report comes; where the agent has a state file it may be lost, or come twice. */
+  /** The next report arrives. If the agent has a state file, the report may be lost or arrive twice. */
   #deliver(detail: number): void {
     const hook = this.agent.hooks.shift() ?? null;
     const fate = this.agent.hasFile ? detail % 8 : 0;
@@ -372,7 +372,7 @@ class World {
     }
   }
 
-  /** All that was late has come, and some time has gone. */
+  /** Everything that was delayed has arrived, and some time has passed. */
   settle(): void {
     this.#drain();
     for (let looks = 0; looks < 60; looks += 1) {
@@ -402,7 +402,7 @@ class World {
   }
 }
 
-/** What the agent really does. */
+/** The agent's true activity. */
 function truthOf({ turn }: Agent): string {
   if (turn === null) return "rests";
   return turn.call === null ? "works" : "asks";
@@ -410,7 +410,7 @@ function truthOf({ turn }: Agent): string {
 
 function shownBy({ activity }: SessionState): string {
   if (activity.permissions.length > 0 || activity.activity.startsWith("needs_")) return "asks";
-  // Also when only sub-agents seem to work, as after reports that were lost.
+  // Also if only sub-agents seem to be working, as after lost reports.
   return activity.activity === "working" ? "works" : "rests";
 }
 

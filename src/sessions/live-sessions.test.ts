@@ -20,7 +20,7 @@ import { openPermissionHooks } from "./permission-hooks.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { createSessionStore } from "./session-store.ts";
 
-/** Live sessions over real terminals and a real store; `change` alters what they are made of. */
+/** Live sessions with real terminals and a real store; `change` replaces dependencies. */
 async function setUp(
   change: Partial<LiveSessionsDeps> = {},
   queueOf = (queue: PromptQueue): PromptQueue => queue,
@@ -64,14 +64,14 @@ function orderFor(home: string, kind: LaunchOrder["kind"], template = agent): La
   };
 }
 
-/** It is ready at once, and its composer is empty. */
+/** An agent that is ready immediately, with an empty composer. */
 const readyAgent: AgentTemplate = {
   ...agent,
   composerPainted: () => true,
   composer: { text: () => "", pastedWord: /never/, clearKeys: () => "", mayHoldEnter: false, getsPromptBack: false },
 };
 
-/** Starts an agent while the store fails so many times as it is about to be followed. */
+/** Starts an agent, and lets the store fail this many times before the agent is followed. */
 async function launchWhileFailing(failures: number, template = agent) {
   let left = failures;
   const { home, host, store, live } = await setUp({ templateOf: () => template }, (queue) => ({

@@ -413,7 +413,7 @@ describe("one message", () => {
 /** Bounded by the suite; `POSTERN_SCHEDULES=100000` in the long run. */
 const schedules = Number(process.env["POSTERN_SCHEDULES"] ?? 2_000);
 
-/** An agent, a terminal and a store in which everything may come late, twice or in another order; `choices` says what comes next. */
+/** An agent, a terminal and a store in which everything may happen late, twice or in another order; `choices` decides what happens next. */
 class World {
   readonly typed: string[] = [];
   readonly taken: string[] = [];
@@ -476,7 +476,7 @@ class World {
     if (!this.context.maySend) return this.handle({ kind: "looked", promptId, maySend: false });
     const held = this.composer === text;
     if (!overdue) {
-      // What holds between a look and its report holds for Enter too: nothing else empties the composer.
+      // The rules between a look and its report also apply to Enter: nothing else empties the composer.
       return this.handle({ kind: "looked", promptId, maySend: true, held });
     }
     this.#drain();
@@ -511,7 +511,7 @@ class World {
     this.handle({ kind: "sending_ended", promptId });
   }
 
-  /** The agent may swallow it, or report it in another form. */
+  /** The agent may drop it, or report it in another form. */
   deaf = false;
   odd = false;
   #enter(): void {
@@ -553,7 +553,7 @@ class World {
     }
     if (what === 9) {
       for (const text of this.taken) if (!this.oddly.has(text)) this.written.add(text);
-      // A hook of what is written already may be lost.
+      // The hook of a prompt that is already in the transcript may be lost.
       if (detail % 4 === 0) this.#hooks = this.#hooks.filter((text) => !this.written.has(text));
     }
     if (what === 10) {
@@ -581,7 +581,7 @@ class World {
   end(): void {
     if (this.ended) return;
     this.ended = true;
-    // What was typed goes to its end in a terminal that is gone, before anything is settled.
+    // Pending typing ends with the terminal, before anything is settled.
     this.#runAll();
     this.#drain();
     this.handle({ kind: "ended", exit });
@@ -609,7 +609,7 @@ test("whatever comes late, twice or in another order, each prompt is typed at mo
       for (const choice of schedule) {
         world.step(choice);
         const { sent: onItsWay, sending } = world.state;
-        // Two in the terminal at once would be one text.
+        // Two prompts in the terminal at the same time would become one text.
         if (onItsWay !== null && sending !== null) expect(sending.prompt.promptId).toBe(onItsWay.promptId);
       }
       world.end();
@@ -628,7 +628,7 @@ test("whatever comes late, twice or in another order, each prompt is typed at mo
         expect(marked.get(promptId), "the store says the same").toBe(state);
         if (state === "delivered") expect(world.written).toContain(text);
         if (state === "lost") expect(world.taken).not.toContain(text);
-        // One that was given up before its hook was lost stays unknown.
+        // A prompt that was given up before its hook was lost stays unknown.
         if (world.written.has(text)) expect(["delivered", "unknown"]).toContain(state);
         if (world.oddly.has(text)) expect(state).toBe("unknown");
       }

@@ -118,7 +118,7 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  // What hooks report.
+  // Reports of hooks.
   {
     what: "a session that began is idle",
     from: {},

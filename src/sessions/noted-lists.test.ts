@@ -56,7 +56,7 @@ describeOnBothStores("the list of sessions, by what people noted", (openStore) =
     await store.db.insertInto("accounts").values(account).execute();
     const unread = async () =>
       Object.fromEntries((await list()).sessions.map((session) => [session.sessionId, session.unread]));
-    // What happened before the account existed is not news.
+    // Changes from before the account existed do not count as unread.
     expect(await unread()).toEqual({ "on-disk": true, both: true, recorded: false });
     await notes.see(claude("on-disk"), "owner", base + 3);
     await notes.see({ agent: "codex", sessionId: "both" }, "owner", base + 3);

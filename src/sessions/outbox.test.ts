@@ -14,7 +14,7 @@ const prompt: OutboxPrompt = { promptId: "p", prompt: "fix the build", state: "q
 const exited: TerminalExit = { exitCode: 1, signal: null, at: 0 };
 const inArgv: OutboxPrompt = { ...prompt, state: "sent" };
 
-/** An outbox over a scripted terminal; the test says what the agent reports and writes. */
+/** An outbox with a scripted terminal; the test decides what the agent reports and writes. */
 function setUp({ template = claudeCode }: { readonly template?: AgentTemplate } = {}) {
   const clock = createFakeClock();
   const composer = createScriptedComposer();
@@ -211,7 +211,7 @@ test("a prompt that must not follow this draft waits until the composer is empty
   composer.text = "/export ";
   const mayFollow = async (draft: string): Promise<boolean> => !draft.startsWith("/");
   outbox.add({ ...prompt, onDraft: "append", mayFollow });
-  // Taken up after a restart, so nothing is known of its caller.
+  // Restored after a restart, so nothing is known about its caller.
   outbox.add({ ...prompt, promptId: "q", onDraft: "append" });
   await pass(2_000);
   expect([outbox.draft, stateOf(), composer.text, composer.submitted]).toEqual([true, "queued", "/export ", []]);

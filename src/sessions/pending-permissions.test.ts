@@ -14,7 +14,7 @@ import { openPermissionHooks } from "./permission-hooks.ts";
 
 const patience = { timeout: 15_000, interval: 20 };
 
-/** A desk, and the real hook script that asks at it. */
+/** Pending permissions, and the real hook script that connects to them. */
 async function setUp() {
   const folder = await makeTempFolder();
   const socketPath = join(folder, "hooks.sock");

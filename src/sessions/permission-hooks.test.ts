@@ -12,10 +12,10 @@ import { openPermissionHooks, type PermissionHooks } from "./permission-hooks.ts
 
 const patience = { timeout: 15_000, interval: 20 };
 const allow = { decision: { behavior: "allow" } };
-/** Four times as fast: faster, and a busy machine misses it. */
+/** Four times as fast. At a higher speed, a busy machine would miss it. */
 const hurried: Clock = { ...systemClock, after: (delayMs, callback) => systemClock.after(delayMs / 4, callback) };
 
-// It takes ten seconds: called before the other tests, and looked at after them.
+// It takes ten seconds, so it is started before the other tests and checked after them.
 let lonely: RunningHook | undefined;
 let lonelySince = 0;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ async function linesOf(folder: string): Promise<readonly string[]> {
   return text.split("\n").slice(0, -1);
 }
 
-/** The id of the question in this folder's inbox, as the gateway makes it. */
+/** The id of the question in this folder's inbox, as computed by the gateway. */
 async function askedIn(folder: string): Promise<string> {
   await expect.poll(() => linesOf(folder), patience).toHaveLength(1);
   const [line = ""] = await linesOf(folder);
@@ -52,7 +52,7 @@ function call(hooks: PermissionHooks, folder: string, input: unknown): RunningHo
   return hook;
 }
 
-/** A hook that asked, and is known to wait. */
+/** A hook that has connected and is waiting. */
 async function waitingHook(hooks: PermissionHooks, folder: string, input: unknown = { file_path: "/a" }) {
   const hook = call(hooks, folder, input);
   const permissionId = await askedIn(folder);
@@ -66,7 +66,7 @@ function say(socketPath: string, words: string | Buffer): { socket: Socket; hear
   const socket = connect(socketPath);
   let text = "";
   socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-  socket.on("error", () => undefined); // it may be cut off while it still talks
+  socket.on("error", () => undefined); // it may be cut off while it is still sending
   socket.write(words);
   onTestFinished(() => void socket.destroy());
   return { socket, heard: new Promise((resolve) => socket.once("close", () => resolve(text))) };

@@ -13,7 +13,7 @@ import type { ReadInput, SessionSummary } from "../wire/coding.ts";
 import type { LocatedSession } from "./locate.ts";
 import { untilNews } from "./read.ts";
 
-/** A clock on which no poll ever comes: only the kernel's notifications count. */
+/** A clock on which no poll ever happens, so that only the kernel's notifications count. */
 const withoutPolls: Clock = {
   ...systemClock,
   after: (delayMs, callback) => (delayMs >= 500 ? () => undefined : systemClock.after(delayMs, callback)),
@@ -41,14 +41,14 @@ beforeEach(async () => {
 });
 
 interface Wait {
-  /** Until when; ten seconds, unless the test gives less. */
+  /** The end of the wait; ten seconds, unless the test sets less. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
-  /** Happens when it has looked and waits; `looks` counts its looks. */
+  /** Called when it has checked and is waiting; `looks` counts its checks. */
   readonly meanwhile?: (looks: () => number) => Promise<void>;
 }
 
-/** Whether news came before the wait was over. */
+/** Whether something new arrived before the wait was over. */
 async function news(input: Partial<ReadInput> = {}, wait: Wait = {}): Promise<boolean> {
   const { signal = AbortSignal.timeout(10_000), clock = withoutPolls, meanwhile } = wait;
   const record = sessionRecord({ sessionId, agent: "claude-code", transcriptPath: path });

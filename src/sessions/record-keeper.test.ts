@@ -13,7 +13,7 @@ import { createPromptQueue } from "./prompt-queue.ts";
 import { type IdentityView, RecordKeeper } from "./record-keeper.ts";
 import { createSessionStore, type SessionRecord } from "./session-store.ts";
 
-/** A session whose state is its identity alone. */
+/** A session whose state is only its identity. */
 function viewOf(record: SessionRecord): IdentityView {
   let state = newIdentity(record);
   return {
@@ -99,7 +99,7 @@ test("a patch that is being written when the agent reports its own id is in the 
   const patching = keeper.patch({ title: "Fix it" });
   await reached;
   const taking = keeper.follow("own");
-  // A take-over that does not wait for the patch is through after as many readings of the store.
+  // A take-over that does not wait for the patch would finish within this many reads of the store.
   for (let reading = 0; reading < 20; reading += 1) await store.find("s1");
   go();
   await Promise.all([patching, taking]);

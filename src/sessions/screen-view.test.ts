@@ -59,7 +59,7 @@ function watch(options: { hasHung?: () => boolean; readyBy?: "composer" | "sessi
       if (effect.kind === "end_if_hung") await endIfHung({ host, log: silentLog }, agent, effect.certain);
     }
   }
-  /** What the session does as the gateway looks for this time, beginning with this activity. */
+  /** The session's activity while the gateway looks for this long, starting with this activity. */
   const follow = async (
     ms: number,
     before: ActivityState,
@@ -224,7 +224,7 @@ describe("a screen without a composer", () => {
     expect(stood.activity).toBe("needs_attention");
     screen.lines = ["ready"];
     expect((await follow(250, stood, { pending: false })).activity).toBe("idle");
-    // A menu that is opened later is its user's own, unless a prompt waits behind it.
+    // A menu that is opened later belongs to the user, unless a prompt is waiting.
     screen.lines = ["Which model?"];
     expect((await follow(10_000, begun, { pending: false })).activity).toBe("idle");
     expect((await follow(10_000, begun)).activity).toBe("needs_attention");
@@ -255,7 +255,7 @@ test.each([
     return child.pid ?? 0;
   };
   const busy = start(file, argv);
-  await systemClock.sleep(500); // its own start computes too
+  await systemClock.sleep(500); // its startup also uses the CPU
   await expect.poll(() => isComputing(busy, true), { timeout: 10_000 }).toBe(true);
   const sleeps = start("/bin/sh", ["-c", "sleep 60 & wait"]);
   await expect.poll(() => isComputing(sleeps, true), { timeout: 10_000 }).toBe(false);

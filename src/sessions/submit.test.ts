@@ -12,8 +12,8 @@ import { typePrompt } from "./deliver.ts";
 import { clearComposer, composerText } from "./submit.ts";
 
 /**
- * A composer like Gemini CLI's. Enter within 40 ms of a paste is a new line in it, by its own clock, and so are the first `newLines`;
- * it reads nothing in its first `deafMs`; at `/quit` it ends.
+ * A composer like Gemini CLI's. By its own clock, Enter within 40 ms of a paste is a new line, and so are the first `newLines` Enters. It
+ * reads nothing during the first `deafMs`, and exits at `/quit`.
  */
 const composer = `
   const [newLines, deafMs] = process.argv.slice(2).map(Number);

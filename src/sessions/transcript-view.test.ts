@@ -7,7 +7,7 @@ import { type TranscriptContext, transcriptChanges, unreadTranscript } from "./t
 const idle = { ...initialActivity, started: true, activity: "idle" } as const;
 const working = { ...idle, activity: "working", turnRuns: true } as const;
 
-/** A transcript with one turn, which came after the agent was idle unless `begun` says no. */
+/** A transcript with one turn, which started after the agent was idle unless `begun` is false. */
 function look(lastTurn: TurnState, changes: Partial<TranscriptContext> & { begun?: boolean } = {}) {
   const { begun = true, ...rest } = changes;
   const view = {

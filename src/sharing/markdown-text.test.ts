@@ -3,7 +3,7 @@ import MarkdownIt from "markdown-it";
 import { expect, test } from "vitest";
 import { fenced, inertInline, inertMarkdown } from "./markdown-text.ts";
 
-/** Reads everything that can be active, as a viewer with HTML would. */
+/** Finds everything that could be active, as a viewer with HTML would. */
 const reader = new MarkdownIt({ html: true, linkify: false });
 
 /** Kinds of tokens in a document, also within paragraphs. */
@@ -16,7 +16,7 @@ function kindsIn(markdown: string): ReadonlySet<string> {
 const active = ["heading_open", "image", "link_open", "html_block", "html_inline"];
 
 function activeIn(text: string): readonly string[] {
-  // As in an export: between two turns of which the second is real.
+  // As in an export: between two turns, of which only the second is real.
   const document = `# Title\n\n## You\n\n${inertMarkdown(text)}\n\n## Agent\n\nend\n`;
   const headings = reader.parse(document, {}).flatMap(({ type, map }) => (type === "heading_open" ? [map?.[0]] : []));
   const forged = headings.length === 3 ? [] : [`${headings.length} headings`];

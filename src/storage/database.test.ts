@@ -34,9 +34,9 @@ const session = {
   continued_by: null,
 };
 
-/** As it was before the first migration. */
+/** The state before the first migration. */
 async function dropEverything({ db, dialect }: TestStore): Promise<void> {
-  // In any order: tables refer to one another.
+  // In any order, although tables refer to one another.
   const cascade = dialect === "postgres" ? sql` cascade` : sql``;
   if (dialect === "sqlite") await sql`pragma foreign_keys = off`.execute(db);
   for (const { name } of await db.introspection.getTables({ withInternalKyselyTables: true })) {

@@ -5,7 +5,7 @@ import { createFakeClock, type FakeClock } from "../../test/support/fake-clock.t
 import { silentLog } from "../core/log.ts";
 import { createErasure } from "./erasure.ts";
 
-/** Refuses the first statements. */
+/** Rejects the first statements. */
 function refusing(times: number): KyselyPlugin & { readonly asked: number } {
   let asked = 0;
   return {
@@ -30,7 +30,7 @@ async function begin(refusal: KyselyPlugin) {
   return { erasure, clock, warnings };
 }
 
-/** Lets time pass until it is settled. */
+/** Advances time until it is settled. */
 async function inTime(clock: FakeClock, task: Promise<void>): Promise<void> {
   let settled = false;
   const settle = (): void => void (settled = true);

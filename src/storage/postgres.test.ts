@@ -8,7 +8,7 @@ import { openDatabase } from "./database.ts";
 import type { Tables } from "./schema.ts";
 
 const unavailable = { code: "store_unavailable" };
-/** Three seconds of patience and three for the server to show that it lives, with room for a busy machine. */
+/** Three seconds of waiting and three for the server to respond to a probe, with room for a busy machine. */
 const deadlineMs = 10_000;
 
 let server: PostgresServer;
@@ -98,7 +98,7 @@ test("a PostgreSQL that takes no new connection still answers on those that it h
   await Promise.all([sleep(0.2), sleep(0.2)]);
   gate.shut();
   let ended = false;
-  const long = sleep(7.5).finally(() => (ended = true)); // three seconds of patience, and three for a new connection
+  const long = sleep(7.5).finally(() => (ended = true)); // three seconds of waiting, and three for a new connection
   const failing = expect(long).resolves.toBeDefined();
   while (!ended) {
     expect((await one(db)).rows).toEqual([{ one: 1 }]);

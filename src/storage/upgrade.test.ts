@@ -18,10 +18,10 @@ async function newFolder(): Promise<string> {
   return folder;
 }
 
-/** One for all tests of this file: making a database takes longer than they do. */
+/** One for all tests of this file, because creating a database takes longer than they do. */
 let postgresUrl: Promise<string> | null = null;
 
-/** The store as a version wrote it whose newest migration was `name`. */
+/** The store as written by a version whose newest migration was `name`. */
 async function storeOf(name: string, kind: "sqlite" | "postgres"): Promise<DatabasePlace> {
   const fixture = await readStoreFixture(name);
   if (kind === "sqlite") {

@@ -10,7 +10,7 @@ const size = { cols: 80, rows: 24 };
 /** The limit of marks for a segment of 16 KiB. */
 const maxMarks = 64 + (16 * 1024) / 16 / MARK_BYTES;
 
-/** Marks of a terminal with a chunk of output every 10 ms, by a clock that the test sets back. */
+/** Marks of a terminal with a chunk of output every 10 ms, with a clock that the test sets back. */
 async function setUp() {
   const dir = await makeTempFolder();
   const hands = createFakeClock();

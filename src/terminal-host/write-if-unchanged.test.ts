@@ -74,7 +74,7 @@ test("unread output is a change, and so is input that the program has not read y
   await expect.poll(() => log.endOffset, { timeout: 15_000 }).toBe("READY>".length);
   const offset = log.endOffset;
   void terminal.write(Buffer.from("d"));
-  // This thread reads nothing during that.
+  // This thread reads nothing during that time.
   const pause = new Int32Array(new SharedArrayBuffer(4));
   for (let waitedMs = 0; !existsSync(written) && waitedMs < 10_000; waitedMs += 5) Atomics.wait(pause, 0, 0, 5);
   const writing = terminal.writeIfUnchanged(Buffer.from("\r"), offset);

@@ -27,7 +27,7 @@ interface World {
   readonly home: string;
   readonly forgotten: string[];
   readonly alive: Set<string>;
-  /** Runs a program as a launch of the session; `during` is called while it runs. */
+  /** Runs a program as one launch of the session; `during` is called while it runs. */
   launch(script: string, during?: (terminalId: string) => Promise<void>): Promise<string>;
 }
 
@@ -265,7 +265,7 @@ test("forgetting removes recordings, inbox and memo, but not of a live terminal 
   expect(await db.selectFrom("queued_prompts").select(["prompt", "state"]).execute()).toEqual([
     { prompt: "", state: "lost" },
   ]);
-  // Noted while everything exists; erased data must have been written before.
+  // Checked while everything exists, because erased data must have been written before.
   expect(forgotten).toEqual(["codex first secret", "chats first", "first", "written", "erased"]);
   expect(await recordings.info("first", caller)).toEqual({ terminals: [] });
   await expect(

@@ -258,7 +258,7 @@ describe("a viewer's link", () => {
       expect(await observer.lines()).toEqual(["the last", "screen"]);
       expect(observer.frames.at(-1)).toEqual({ kind: "exit", exitCode: 129, signal: "SIGHUP" });
     }
-    // A reconnecting driver has not decided to resume the agent.
+    // A reconnecting driver has not asked to resume the agent.
     for (const offset of [18, undefined]) {
       const back = view(id, { continueAt: { terminalId: id, offset } });
       await expect.poll(() => back.closed()?.code, patience).toBe(1000);

@@ -46,7 +46,7 @@ test("git runs nothing that a repository configures, and nothing in the reposito
   expect(preview?.keepsBecause).toContain("another git repository");
   expect(await marks()).toEqual([]);
   expect(await contentsOf(join(world.repository, ".git"))).toEqual(before);
-  // The traps work: an ordinary git command runs them.
+  // Checks that the traps work: an ordinary git command runs them.
   await gitIn(world.repository, "status").catch(() => "");
   expect(await marks()).not.toEqual([]);
 });

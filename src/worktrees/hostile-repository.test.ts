@@ -26,7 +26,7 @@ test("git runs nothing that a repository configures when a worktree is made, clo
   expect(await readFile(join(dir, "README.md"), "utf8")).toBe("changed\n");
   await world.again().reconcile(async () => true);
   expect(await marks()).toEqual([]);
-  // The traps work: an ordinary git command runs them.
+  // Checks that the traps work: an ordinary git command runs them.
   await gitIn(world.repository, "status").catch(() => "");
   expect(await marks()).not.toEqual([]);
 });

@@ -52,7 +52,7 @@ test("follows no link out of the repository or into the worktree, and overwrites
   await mkdir(join(root, "outside"));
   await writeFile(join(root, "outside", "x.log"), "outside");
   await symlink(join(root, "outside"), join(repository, "folder"));
-  // On `other`, a folder of main's is a link, and a file of main's ignored ones is tracked.
+  // On `other`, a folder of main is a link, and a file that main ignores is tracked.
   await world.git("checkout", "--quiet", "-b", "other");
   await symlink(join(root, "outside"), join(repository, "logs"));
   await writeFile(join(repository, "kept.log"), "tracked");

@@ -81,7 +81,7 @@ describe("where the directory of the branch's name is taken", () => {
     expect(first.dir).toBe(join(world.root, "fix-build"));
     expect(second.dir).toBe(join(world.root, "other-fix-build", "src"));
     expect(await gitIn(second.dir, "rev-parse", "--abbrev-ref", "HEAD")).toBe("fix/build\n");
-    // Each keeps its own when its session is continued.
+    // Each session keeps its directory when it is continued.
     for (const { sessionId } of [first, second]) await world.worktrees.close(sessionId, { discard: false });
     for (const { sessionId, dir } of [second, first]) {
       await world.worktrees.revive(sessionId);

@@ -16,7 +16,7 @@ afterEach(() => {
   for (const player of players.splice(0)) player.close();
 });
 
-/** A player of a recording of three outputs, where the screen of a moment is all output before it. */
+/** A player with a recording of three outputs; the screen at a moment is all output before it. */
 function playing(lines: readonly CastLine[], { breakAt = -1 } = {}) {
   const sizes: string[] = [];
   const shown = { text: "", sizes };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { unpooled } from "../../src/core/unpooled.ts";
 import { silenceTerminal } from "./silent-terminal.ts";
 
-// It reads its table from the start of the buffer's memory, which sometimes holds garbage in shared memory.
+// It reads its table from the start of the underlying memory, which is sometimes garbage if that memory is shared.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const queries: Readonly<Record<string, string>> = {
   "primary device attributes": "\x1b[c",

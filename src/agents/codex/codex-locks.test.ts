@@ -6,7 +6,7 @@ import { makeTempFolder } from "../../../test/support/temp-folder.ts";
 import { newUuid } from "../../core/ids.ts";
 import { heldSession, lockedSessions, lockHolder } from "./codex-locks.ts";
 
-/** A process that holds the lock file of a session with flock(2), as Codex does, and shows its children too. */
+/** Starts a process that holds a session's lock file with flock(2), as Codex does, and reports its children. */
 async function holdLock(home: string, sessionId: string): Promise<ChildProcess> {
   const folder = join(home, "thread-writer-locks");
   await mkdir(folder, { recursive: true });

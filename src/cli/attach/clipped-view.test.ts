@@ -5,7 +5,7 @@ import { systemClock } from "../../core/clock.ts";
 import { unpooled } from "../../core/unpooled.ts";
 import { createClippedView } from "./clipped-view.ts";
 
-// It reads its table from the start of the buffer's memory, which sometimes holds garbage in shared memory.
+// It reads its table from the start of the underlying memory, which is sometimes garbage if that memory is shared.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 type Terminal = headlessModule.Terminal;
 

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type { ModelSettings } from "./model-client.ts";
 import { createModelExtractor } from "./model-extractor.ts";
 
-/** What a chat completion says. */
+/** The response of a chat completion. */
 function completion(content: string): string {
   const message = { role: "assistant", content };
   return JSON.stringify({ id: "c", model: "m", choices: [{ index: 0, message, finish_reason: "stop" }] });
@@ -73,7 +73,7 @@ test.each(["claude-sonnet-4-5", "claude-3-haiku-20240307"])("Anthropic's %s is a
   const facts = [remembers("be kind")];
   const { asked, extract } = await setUp(
     ({ response, body }) => {
-      // Models without structured output answer as the input of a tool that is never run.
+      // Models without structured output answer in the input of a tool that is never run.
       const content = body.includes('"tool_choice"')
         ? { type: "tool_use", id: "t", name: "json", input: { facts } }
         : { type: "text", text: JSON.stringify({ facts }) };
