@@ -153,7 +153,7 @@ async function headOf(path: string, followLinks: boolean): Promise<string | null
 }
 
 /**
- * The YAML front matter of a Markdown file, as far as commands use it: text, quoted text and blocks by key; everything else is missing.
+ * The parts of a Markdown file's YAML front matter that commands use: text, quoted text and blocks by key.
  * `body` is the rest.
  */
 export function frontMatter(text: string): { readonly fields: ReadonlyMap<string, string>; readonly body: string } {

@@ -192,7 +192,7 @@ export function typedText(rows: readonly string[], sign: RegExp): string {
   return text.join("\n").trim();
 }
 
-/** A composer shows part of a longer text: each clearing removes what it shows, and some more. */
+/** A composer shows part of a longer text: each clearing removes the visible part, and some more. */
 export const moreRows = 5;
 
 /** Ctrl+U and Ctrl+K: each clears the line on one side of the cursor, then the line break there. */

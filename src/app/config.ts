@@ -94,7 +94,7 @@ export function browserAddress({ baseUrl, hosts, port }: Pick<Config, "baseUrl" 
   return `http://${reachesLoopback ? "localhost" : name}${port === 80 ? "" : `:${port}`}`;
 }
 
-/** All origins of a gateway on `port`, that of {@link browserAddress} first. */
+/** All origins of a gateway on `port`, starting with the one of {@link browserAddress}. */
 export function gatewayOrigins({
   baseUrl,
   hosts,

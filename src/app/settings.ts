@@ -201,7 +201,7 @@ export interface SettingSource {
   readonly option?: string;
 }
 
-/** Settings with an environment variable, which wins over the config file; an option wins over both. */
+/** Settings with an environment variable, which overrides the config file; an option overrides both. */
 export const settingSources = {
   host: { variable: "POSTERN_HOST", form: "text", option: "--host" },
   port: { variable: "POSTERN_PORT", form: "number", option: "--port" },

@@ -37,7 +37,7 @@ export interface AttachmentStore {
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly AttachmentRow[]>>;
   /** @throws PosternError `attachment_not_found` | `attachment_in_use` */
   remove(attachmentId: string, accountId: string): Promise<void>;
-  /** @returns the ids of what was removed */
+  /** @returns the ids of removed attachments */
   removeOfSession(sessionIds: readonly string[]): Promise<readonly string[]>;
   /** Removes what no prompt used within a day. @returns the ids */
   removeUnused(): Promise<readonly string[]>;
@@ -53,7 +53,7 @@ export function createAttachmentStore({
   readonly db: Kysely<Tables>;
   readonly clock: Pick<Clock, "now">;
 }): AttachmentStore {
-  /** Locks the attachment's row until the end of the transaction, so that what is read after it stays true. */
+  /** Locks the attachment's row until the end of the transaction, so that data read after it stays valid. */
   async function lockRow(on: Kysely<Tables>, attachmentId: string, accountId?: string): Promise<AttachmentRow | null> {
     const query = on
       .updateTable("attachments")

@@ -51,13 +51,13 @@ export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> 
   findAny(attachmentId: string): Promise<StoredAttachment & { readonly accountId: string }>;
   /** The attachments of these prompts, in the order of each. */
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly StoredAttachment[]>>;
-  /** The attachments of a session, which has these ids, among those of `attachmentIds`. */
+  /** The attachments in `attachmentIds` that belong to the session with these ids. */
   ofSession(sessionIds: readonly string[], attachmentIds: readonly string[]): Promise<readonly StoredAttachment[]>;
   /** @throws PosternError `attachment_not_found` | `attachment_in_use` */
   remove(attachmentId: string, accountId: string): Promise<void>;
   /** Removes the attachments of a session, which has these ids. @returns how many there were */
   forget(sessionIds: readonly string[]): Promise<number>;
-  /** Removes files that no prompt has used within a day, and what was left behind by a crash. */
+  /** Removes files that no prompt has used within a day, and leftovers of crashes. */
   sweep(): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ export function createAttachments(deps: {
       const { accountId } = file;
       const others = running.get(accountId) ?? 0;
       if (others >= uploads.perAccount) {
-        throw new PosternError("rate_limited", `The maximum of ${uploads.perAccount} uploads is running. Try again.`);
+        throw new PosternError("rate_limited", `The maximum of ${uploads.perAccount} uploads is already running. Try again.`);
       }
       running.set(accountId, others + 1);
       try {

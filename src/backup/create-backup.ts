@@ -31,7 +31,7 @@ export interface MadeBackup extends Pick<Manifest, "createdAt" | "store" | "sche
   readonly parts: readonly string[];
 }
 
-/** Names of store copies; the next backup removes those of killed processes. */
+/** Names of store copies. The next backup removes copies left by killed processes. */
 const draftPattern = /^making-(\d+)-[0-9a-f]+$/;
 
 /**

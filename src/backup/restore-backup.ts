@@ -21,7 +21,7 @@ export interface RestoreRequest {
   readonly file: string;
   /** The state folder. */
   readonly home: string;
-  /** `POSTERN_DATABASE_URL`, which wins over the restored `config.json`; null when not set. */
+  /** `POSTERN_DATABASE_URL`, which overrides the restored `config.json`; null if not set. */
   readonly databaseUrl: string | null;
   /** Whether to move an existing state aside. */
   readonly replace: boolean;
@@ -216,7 +216,7 @@ async function terminalsOf({ db }: RestoredStore): Promise<ReadonlySet<string>> 
   return new Set(rows.map(({ terminal_id }) => terminal_id));
 }
 
-/** Paths of recordings to restore: not those of forgotten sessions. */
+/** Paths of recordings to restore, except for forgotten sessions. */
 async function keepRecordings(staged: string, terminals: ReadonlySet<string>): Promise<readonly string[]> {
   const names = await namesIn(join(staged, "terminal-host", "terminals"));
   return names.filter((name) => terminals.has(name)).map((name) => `terminal-host/terminals/${name}`);

@@ -89,7 +89,7 @@ async function openSqlite(place: CatalogPlace): Promise<Kysely<CatalogTables>> {
   const { openSqliteFile } = await import("../storage/sqlite.ts");
   const { createSqliteDialect } = await import("../storage/sqlite-driver.ts");
   const file = await openSqliteFile(place.path);
-  // A commit need not survive a power loss: what is missing is read again.
+  // A commit need not survive a power loss: missing transcripts are read again.
   file.exec("PRAGMA synchronous = NORMAL");
   return new Kysely<CatalogTables>({ dialect: createSqliteDialect(file) });
 }

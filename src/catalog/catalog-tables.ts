@@ -42,7 +42,7 @@ export interface TranscriptRow {
   turn_count: number;
 }
 
-/** The catalog's tables. A reader also sees those of the store. */
+/** The catalog's tables. A reader also sees the store's tables. */
 export interface CatalogTables extends Tables {
   transcripts: TranscriptRow;
   catalog_format: { version: string };

@@ -29,7 +29,7 @@ export async function wantedAmong(
 ): Promise<ReadonlyMap<number, number>> {
   const { agents, dirs } = filter;
   if (transcriptIds.length === 0) return new Map();
-  // The record takes precedence: an agent can work elsewhere than where it was started.
+  // The record takes precedence, because an agent can work in another directory than the one it was started in.
   const dir = sql<string>`coalesce((select s.dir from sessions s where s.session_id = t.session_id and s.agent = t.agent), t.dir)`;
   const postgres = reader.dialect === "postgres";
   const lists = sql.raw(postgres ? "json_agg" : "json_group_array");

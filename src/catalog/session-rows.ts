@@ -100,7 +100,7 @@ export async function findSessions(
 /** All sessions in the order of their groups: folders by their newest session, agents and labels by name; sessions without a label come last. */
 function grouped({ db }: CatalogReader, all: Expression<ListedRow>, group: SessionGrouping) {
   const keys = {
-    // The record takes precedence: an agent can work elsewhere than where it was started.
+    // The record takes precedence, because an agent can work in another directory than the one it was started in.
     folder: sql<string | null>`coalesce(
       (select max(w.repository) from worktrees w where w.session_id = r.session_id),
       (select s.dir from sessions s where s.session_id = r.session_id and s.agent = r.agent),

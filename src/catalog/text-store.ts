@@ -76,7 +76,7 @@ export function createSqliteTextStore(db: Kysely<CatalogTables>): TextStore {
         (words, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
       await sql`create virtual table head_words using fts5
         (title, first_message, content = '', contentless_delete = 1, tokenize = 'ascii')`.execute(db);
-      // Covers what a search needs of each transcript.
+      // Covers the columns that a search needs.
       await sql`create index transcripts_found on transcripts (transcript_id, updated_at, agent, session_id, dir)
         where listed = 1`.execute(db);
       await sql`insert into part_words (part_words, rank) values ('hashsize', ${sql.lit(hashBytes)})`.execute(db);

@@ -39,6 +39,6 @@ function queueMessage({ prompts }: PromptQueueOutput): MessageBody {
   const buttons = prompts.map(({ position, promptId, text }) => [
     { label: `✕ ${position + 1}. ${plainLine(text, maxLabelLength)}`, data: `x:${promptId}` },
   ]);
-  const count = prompts.length === 1 ? "1 prompt waits." : `${prompts.length} prompts wait, the next one first.`;
+  const count = prompts.length === 1 ? "1 queued prompt." : `${prompts.length} queued prompts, the next one first.`;
   return plainMessage(styled(`${count}\n${lines.join("")}`), { buttons });
 }

@@ -94,7 +94,7 @@ export function createHandler(
     }
   }
 
-  /** The error, with the API's message where it fits. */
+  /** The error, with the API's message if it applies. */
   function trouble(error: unknown): Outcome {
     const requestId = newUuid();
     const { code, detail, status } = deps.problemOf(error, requestId);

@@ -50,7 +50,7 @@ export async function continueSession(
   return ask(dealing, dealt, { input, turnIndex, turnLength });
 }
 
-/** A file says something without words too. */
+/** A file can be a message without text. */
 function promptOf({ prompt, files }: WrittenPrompt): string {
   return prompt.trim() === "" && files.length > 0 ? "See the attached file." : prompt;
 }
@@ -136,7 +136,7 @@ export async function answerInWords(
   { sessionId, replyTo, text }: { readonly sessionId: string; readonly replyTo: string; readonly text: string },
 ): Promise<Outcome | null> {
   const { sessions, reports, signal, deps } = dealing;
-  // The gateway stopped while processing this: what was open then was answered, or is requested again below.
+  // The gateway stopped while processing this. A question that was open then was answered, or is asked again below.
   const begunBefore = update.request !== null;
   const open = await deps.chats.outbox.openQuestions(sessionId);
   const question = open.find(({ messageId, chatId }) => messageId === replyTo && chatId === incoming.chatId);

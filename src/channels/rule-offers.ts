@@ -64,7 +64,7 @@ export async function byRule(
   return { answer: { decision: "allow", remember: { ...remember, patterns } }, words };
 }
 
-/** The offer of a request that was answered, with the result in the place of its button. */
+/** The offer of a request that was answered, with the result instead of its button. */
 export async function ruleOfferSettled(
   { deps }: Dealing,
   { incoming }: Dealt,

@@ -8,7 +8,7 @@ import { connectionError, parseJson, problemOf } from "./gateway-client.ts";
 /**
  * Uploads a file for a prompt while reading it.
  * @param path absolute
- * @throws PosternError `usage` if there is no such file, and those of the gateway
+ * @throws PosternError `usage` if there is no such file, and the errors of the gateway
  */
 export async function uploadFile(
   path: string,

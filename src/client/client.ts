@@ -10,7 +10,7 @@ import {
 } from "./operations.ts";
 
 export interface ClientOptions {
-  /** The gateway's address, such as `http://localhost:7177`. Empty on one of its own pages. */
+  /** The gateway's address, such as `http://localhost:7177`. Empty on the gateway's own pages. */
   readonly baseUrl: string;
   /** A personal token, or an app's access token. */
   readonly token?: string;
@@ -120,7 +120,7 @@ function createSend(client: ClientOptions): Send {
           cause: error,
         });
       if (error instanceof PosternClientError) throw error;
-      // A failed connection. Some runtimes report another error than a TypeError; another `fetch` has errors of its own.
+      // A failed connection. Some runtimes report an error other than a TypeError, and another `fetch` has other errors.
       if (client.fetch !== undefined && !(error instanceof TypeError)) throw error;
       throw new PosternClientError("unreachable", `Cannot reach the gateway at ${baseUrl}: ${reasonOf(error)}`, {
         cause: error,

@@ -6,9 +6,9 @@ import { failure, ok, warning } from "./finding.ts";
 
 /** The commands that fix an agent. */
 export interface AgentFixes {
-  /** Installs and configures it where it is missing; null when unknown. */
+  /** Installs and configures it if it is missing; null if unknown. */
   readonly install: string | null;
-  /** Replaces what is installed. */
+  /** Replaces the installed version. */
   readonly reinstall: string | null;
   /** Logs it in; null for an agent without a login. */
   readonly logIn: string | null;

@@ -223,7 +223,7 @@ export function newWebhookSecret(): string {
 }
 
 /**
- * Signs a request. The signature covers `id.timestamp.body`; the timestamp, in seconds, is that of this attempt, so that receivers can
+ * Signs a request. The signature covers `id.timestamp.body`; the timestamp, in seconds, is the time of this attempt, so that receivers can
  * reject replays.
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */

@@ -119,7 +119,7 @@ function createComponents(): Components {
   function name(id: string, schema: JsonObject): void {
     const before = named.get(id);
     if (before !== undefined && JSON.stringify(before) !== JSON.stringify(schema)) {
-      throw new Error(`Two schemas are called ${id}, or it reads differently in requests and answers.`);
+      throw new Error(`Two schemas are called ${id}, or it differs between requests and responses.`);
     }
     named.set(id, schema);
   }

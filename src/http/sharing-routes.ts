@@ -162,7 +162,7 @@ function addShareRoutes(server: RouteServer, { sharing, audit, baseUrl }: Sharin
       const caller: Principal = principalOf(request);
       const { sessionId, shareId } = request.params;
       const shares = await sharing.list(sessionId, { caller, signal: signalOf(reply) });
-      // A caller that is limited to folders sees this session, but perhaps not that of another link.
+      // A caller that is limited to folders sees this session, but perhaps not the session of another link.
       if (!shares.some((share) => share.shareId === shareId)) throw new PosternError("share_not_found", goneDetail);
       await sharing.revoke(caller.accountId, shareId, noteAs("share_revoked", request));
       return reply.code(204).send(null);

@@ -62,7 +62,7 @@ const deleteOrphanStatements = logsQuery<Some, { subject_id: string; object_id: 
       and not exists (select 1 from facts where facts.statement_id = statements.statement_id)
     returning subject_id, object_id`,
 );
-/** A subject's statements are those of its facts. */
+/** A subject's statements are found through its facts. */
 const deleteOrphanEntities = logsQuery<Some, { entity_id: string }>(
   (dialect, slot) => sql`delete from entities
     where account_id = ${slot("accountId")} and entity_id in ${textsIn(dialect, slot("ids"))}

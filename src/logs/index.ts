@@ -73,7 +73,7 @@ export interface Logs {
   /**
    * Stores what a caller submits. With an extractor the entry is `pending` first.
    * @param options `idempotencyKey`: repeated submissions with the same key are stored once
-   * @throws PosternError `idempotency_conflict`, and those of {@link ResolveDir} for its `dir`
+   * @throws PosternError `idempotency_conflict`, and the errors of {@link ResolveDir} for its `dir`
    */
   submit(
     caller: LogsCaller,

@@ -41,7 +41,7 @@ export interface Submitted {
 /**
  * Stores what a caller submits, once per idempotency key.
  * @throws PosternError `invalid_request` for a session id that looks like a secret, `idempotency_conflict` for a reused key,
- *   `dir_not_allowed` if a caller limited to folders names none, and those of {@link ResolveDir}
+ *   `dir_not_allowed` if a caller limited to folders names none, and the errors of {@link ResolveDir}
  */
 export async function submitLog(
   deps: IngestDeps,
@@ -144,7 +144,7 @@ function rowOf({ later }: IngestDeps, of: Derivable, dir: string | null) {
 export interface SessionRecording {
   readonly sessionId: string;
   readonly title: string | null;
-  /** Real path where it runs, or the repository of its worktree. */
+  /** Real path of its directory, or the repository of its worktree. */
   readonly dir: string | null;
   readonly context: LogContext;
   /** In order; turns already recorded are skipped. */

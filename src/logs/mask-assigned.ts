@@ -21,7 +21,7 @@ const aboutSecrets = wordSet(
 const anySecret = /key|token|secret|pass|pwd|credential|dsn|pat|auth|database|connection/i;
 const environmentName = /^[A-Z0-9]+(?:_[A-Z0-9]+)*$/;
 
-/** Whether a name is that of a secret, judging by its last 80 characters. */
+/** Whether a name indicates a secret, judging by its last 80 characters. */
 export function isSecretName(given: string): boolean {
   const name = given.slice(-80);
   if (!anySecret.test(name)) return false;
@@ -108,8 +108,7 @@ interface Place {
 }
 
 /**
- * Masks the values of what is named as a secret: `NAME=value`, `name: value`, `"name": "value"`, also within JSON in a string, and
- * headers. Looks at each character a bounded number of times.
+ * Masks values whose names indicate a secret: `NAME=value`, `name: value`, `"name": "value"`, including JSON in a string, and headers. Looks at each character a bounded number of times.
  */
 export function maskAssigned(text: string, mask: string): string {
   let shown = "";

@@ -88,7 +88,7 @@ export interface SessionPart {
   /** Its current id. */
   readonly sessionId: string;
   readonly title: string | null;
-  /** Real path where it runs, or the repository of its worktree. */
+  /** Real path of its directory, or the repository of its worktree. */
   readonly dir: string;
   readonly context: LogContext;
   readonly turns: readonly Turn[];

@@ -14,7 +14,7 @@ export interface Recorder {
    * @throws PosternError `session_not_found` | `rate_limited`
    */
   record(sessionId: string, caller: LogsCaller, signal: AbortSignal): Promise<Recorded>;
-  /** Starts automatic recording, beginning with what was missed. */
+  /** Starts automatic recording, first of turns that were missed. */
   start(): void;
   /** Stops after the current entry; the next start continues from there. Idempotent. */
   close(): Promise<void>;

@@ -39,8 +39,8 @@ const maxRedirectLength = 2_000;
 const maxMetadataBytes = 8 * 1_024;
 
 /**
- * Checks a client's metadata beyond what the library checks; null when it is valid. Removes from `metadata` what is not supported and
- * RFC 7591 section 2 allows a server to ignore: other fields, other scopes, other grant types.
+ * Checks a client's metadata beyond what the library checks; null when it is valid. Removes unsupported parts of `metadata`, as RFC 7591
+ * section 2 allows: other fields, other scopes, other grant types.
  */
 export function applyClientRules(metadata: Record<string, unknown>): string | null {
   for (const field of Object.keys(metadata)) if (!keptFields.has(field)) delete metadata[field];

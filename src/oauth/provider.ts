@@ -85,7 +85,7 @@ async function fetchNothing(): Promise<never> {
   throw new Error("The authorization server's library must not fetch anything.");
 }
 
-/** Audits what was issued and revoked, together with the request's other writes. */
+/** Audits issued and revoked tokens, together with the request's other writes. */
 function noteEvents(provider: Provider): void {
   provider.on("grant.success", ({ oidc }) => {
     // A refresh is not audited, because it does not change what the app can do.

@@ -47,7 +47,7 @@ export interface PermissionRules {
   remember(request: RuledRequest, remembered: Remembered, caller: Caller): Promise<() => Promise<void>>;
   /** @throws PosternError `invalid_request` | `rule_too_broad` */
   add(rule: NewRule, confirmed: readonly string[], caller: Caller): Promise<PermissionRule>;
-  /** The account's own rules; with the scope `admin`, those of all accounts. */
+  /** The account's own rules; with the scope `admin`, the rules of all accounts. */
   list(caller: Caller): Promise<readonly PermissionRule[]>;
   /** Takes effect at once. @throws PosternError `rule_not_found` */
   remove(ruleId: string, caller: Caller): Promise<void>;

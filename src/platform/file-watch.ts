@@ -90,7 +90,7 @@ export function createFileWatch({ clock, log }: { readonly clock: Clock; readonl
     }
   }
 
-  /** Another folder may have taken the place of the one that the kernel watches. */
+  /** Another folder may have replaced the one that the kernel watches. */
   function renewFolder(folder: string): void {
     dropFolder(folder);
     watchFolder(folder);

@@ -69,7 +69,7 @@ export function createFolderWatch({
 
   function onEvent(folder: string, name: string | null): void {
     const path = name === null ? folder : join(folder, name);
-    // Another folder may have replaced the one that is watched. One that appears now keeps its watch: what it has seen would be lost.
+    // Another folder may have replaced the one that is watched. One that appears now keeps its watch, because its events would be lost.
     if (name !== null && watchers.has(path)) {
       drop(path);
       appeared(path);

@@ -75,7 +75,7 @@ export function createGuardedFetch(deps: {
       throw refusal("address_refused", `${host} has an address outside the public internet, or none. ${howToAllow}`);
     }
     if (url.protocol === "http:" && !addresses.every(isAllowed)) {
-      throw refusal("url_refused", `${host} must be reached by https. ${howToAllow}`);
+      throw refusal("url_refused", `${host} must be reached over https. ${howToAllow}`);
     }
     return { url, addresses };
   }
@@ -111,7 +111,7 @@ export function createGuardedFetch(deps: {
       const { host } = parseTarget(text);
       if (!isLookupFailure(error)) throw error;
       if (!allowed.hasHost(host) && !canBePublicName(host)) {
-        throw refusal("address_refused", `${host} is not a name of the public internet. ${howToAllow}`);
+        throw refusal("address_refused", `${host} is not a public host name. ${howToAllow}`);
       }
     }
   }

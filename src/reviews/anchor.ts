@@ -1,6 +1,6 @@
 import { sha256 } from "../core/ids.ts";
 
-/** Lines of a file that a comment is about, with what is needed to find them after the file has changed. */
+/** The lines that a comment is about, with the data to find them after the file has changed. */
 export interface Anchor {
   /** Their original position; 1 is the first line. */
   readonly line: number;

@@ -37,7 +37,7 @@ export interface Reviews {
   remove(input: DeleteCommentInput, caller: Caller): Promise<DeletedComment>;
   /** The prompt that {@link Reviews.send} would send. */
   preview(input: SendReviewInput, caller: Caller): Promise<ReviewPrompt>;
-  /** Sends open comments as one prompt. @throws PosternError `nothing_to_send` | `comment_not_found`, and those of `coding_ask` */
+  /** Sends open comments as one prompt. @throws PosternError `nothing_to_send` | `comment_not_found`, and the errors of `coding_ask` */
   send(input: SendReviewInput, caller: Caller): Promise<SentReview>;
   viewed(sessionId: string, caller: Caller): Promise<ViewedFiles>;
   view(input: ViewFileInput & { readonly sessionId: string }, caller: Caller): Promise<ViewedFiles>;

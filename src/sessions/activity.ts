@@ -63,7 +63,7 @@ export type Observation =
   | HookEvent
   /** The screen shows the composer, ready for a prompt. */
   | { readonly kind: "composer_painted" }
-  /** The screen stands still without a composer, and nothing shows that a turn is running. */
+  /** The screen has stopped changing without a composer, and nothing shows that a turn is running. */
   | ({ readonly kind: "screen_stands" } & StandingScreen)
   /** The screen that had stopped changing now shows something else. */
   | { readonly kind: "screen_moved" }

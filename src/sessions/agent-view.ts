@@ -42,7 +42,7 @@ const hookLagMs = 2_000;
 export interface AgentLook {
   /** Null when neither file nor title reports anything. */
   readonly observed: ObservedState | null;
-  /** Whether something stands in the composer's place; null when the screen was not looked at. */
+  /** Whether something covers the composer; null if the screen was not checked. */
   readonly covered: boolean | null;
 }
 
@@ -69,7 +69,7 @@ export function withTitle(view: AgentView, activity: ObservedActivity | null, no
   return view.title?.activity === activity ? view : { ...view, title: { activity, since: now } };
 }
 
-/** What the agent's own reports add to what is known. Pure. */
+/** The new information in the agent's own reports. Pure. */
 export function agentChanges(before: AgentView, { observed, covered }: AgentLook, context: AgentContext): AgentStep {
   const { now, held, activity } = context;
   const view = held ? { ...before, heldAt: now } : before;
@@ -113,7 +113,7 @@ function changesBySight(view: AgentView, covered: boolean | null, context: Agent
 export interface StateObservation {
   readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
   readonly observed: ObservedState;
-  /** Whether an earlier look, a moment ago, found the same. */
+  /** Whether a look shortly before found the same. */
   readonly repeated: boolean;
   /** How long it has reported the same. */
   readonly observedForMs: number;

@@ -133,7 +133,7 @@ function isOpen(live: LocatedSession["live"], { permissionId }: AnswerPermission
 function gone(sessionId: string, permissionId: string): Error {
   return sessionError(
     "permission_gone",
-    `Session ${sessionId} does not ask for permission ${permissionId}: it was answered, or its turn was stopped.`,
+    `Session ${sessionId} has no open permission request ${permissionId}: it was answered, or its turn was stopped.`,
   );
 }
 

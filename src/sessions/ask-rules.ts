@@ -114,7 +114,7 @@ export function requireMayPrompt(
   );
 }
 
-// Enough to recognize what was typed.
+// Enough to recognize the typed text.
 const shownDraftLength = 200;
 
 type DraftedSession = Pick<LiveSession, "draft"> & { readonly record: Pick<LiveSession["record"], "sessionId"> };

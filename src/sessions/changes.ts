@@ -8,7 +8,7 @@ import type { SessionLocator } from "./locate.ts";
 export interface Changes {
   /**
    * `GET /api/coding/sessions/{id}/diff`: for callers that may see the session and the files in its folder.
-   * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and those of the comparison
+   * @throws PosternError `session_not_found` | `dir_not_allowed` | `dir_not_found`, and the errors of the comparison
    */
   diff(sessionId: string, caller: Caller, query?: SessionDiffQuery): Promise<SessionDiff>;
   /**

@@ -113,10 +113,10 @@ const redrawMs = 2_000;
 const editorWaitMs = 10_000;
 
 /**
- * Hands the text over as the result of the agent's own "open in editor". An editor that comes too late for the text finds the mark
- * instead, takes it away and changes nothing, so that what is pasted meanwhile reaches the agent and not the user's editor.
+ * Hands the text over as the result of the agent's own "open in editor". An editor that starts too late finds a mark instead of the text,
+ * removes it and changes nothing, so that a paste in the meantime reaches the agent and not the user's editor.
  *
- * @returns `unused` when the agent has no key for an editor, `absent` when none came for the text, `not_typed` when its key was not pressed
+ * @returns `unused` if the agent has no key for an editor, `absent` if no editor fetched the text, `not_typed` if its key was not pressed
  */
 async function throughEditor(
   { clock }: { readonly clock: Clock },
@@ -158,7 +158,7 @@ async function takeBack(path: string): Promise<boolean> {
   }
 }
 
-/** Whether the composer is on the screen now, as far as the template can see. */
+/** Whether the composer is on the screen now, according to the template. */
 export async function composerOnScreen(
   host: Pick<TerminalHostClient, "look">,
   { terminalId, template }: { readonly terminalId: string; readonly template: AgentTemplate },

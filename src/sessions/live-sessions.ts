@@ -30,7 +30,7 @@ export interface LiveSessions {
   launch(order: LaunchOrder, save: (names: LaunchNames) => Promise<SessionRecord>): Promise<LiveSession>;
   /** Ends a session's process group and waits until the end is recorded. */
   end(session: LiveSession): Promise<void>;
-  /** Reattaches to what the terminal host runs, at the start and after the host was lost. */
+  /** Reattaches to the terminal host's terminals, at startup and after the host was lost. */
   reconcile(): Promise<void>;
   /** Stops following; agents keep running. */
   close(): Promise<void>;
@@ -180,7 +180,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
       log.warn({ sessionId: record.sessionId, error: cause, pauseMs }, "cannot follow an agent; trying again");
       await deps.clock.sleep(pauseMs);
       // It may have another id by now.
-      const known = await store.find(record.sessionId).catch(() => null); // tried again with what is known
+      const known = await store.find(record.sessionId).catch(() => null); // tried again with the known state
       const session = await takeUp.follow(known ?? record, terminalId, pid).catch(() => null); // the first failure is logged
       if (session !== null) return session;
     }

@@ -260,7 +260,7 @@ function turnOver(state: PromptsState): Step {
   const marked =
     current === null || progress === undefined ? state : noted(state, current, { ...progress, turnOver: true });
   const next = { ...marked, current: null };
-  // The first turn of a process is that of its first prompt, in whatever form the agent reports it.
+  // The first turn of a process belongs to its first prompt, in any form that the agent reports.
   return sent?.by === "argv" && sent.otherTaken ? giveUp(next, sent, "unknown") : only(next);
 }
 

@@ -157,7 +157,7 @@ function observe({ state: before, effects }: Step, event: Observation, context: 
   return ended ? turnEnded(after, now) : next(after, context);
 }
 
-/** Nothing more follows: the next prompt may go out. */
+/** Nothing more follows, so the next prompt may be sent. */
 function next(step: Step, context: Context): Step {
   return withPrompts(idleCounted(step), { kind: "send_next" }, context);
 }

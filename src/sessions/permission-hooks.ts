@@ -9,10 +9,10 @@ import type { Log } from "../core/log.ts";
 import { watchSocket } from "../core/socket-watch.ts";
 
 /**
- * The hooks of live agents that wait for the decision on a permission, at the other end of a Unix socket.
+ * Serves the hooks of live agents, which wait for a permission decision, over a Unix socket.
  *
- * Everything that arrives there is a claim of a process that runs as the same user, an agent's own children among them. So the socket
- * only passes decisions on: a hook sends the hash of its line in the inbox and waits. Nothing sent to the socket can make a decision, and
+ * Any process of the same user, including an agent's children, can connect, so nothing that arrives is trusted. The socket only passes
+ * decisions on: a hook sends the hash of its line in the inbox and waits. Nothing sent to the socket can make a decision, and
  * the hash binds a decision to the bytes that the person saw.
  */
 export interface PermissionHooks {

@@ -22,7 +22,7 @@ export interface EventPublisher {
     readonly events: readonly NewSessionEvent[];
     readonly memos: ReadonlyMap<string, string | null>;
   }): void;
-  /** Resolves when what was published is written, or cannot be for now. */
+  /** Resolves when published events are written, or cannot be written for now. */
   flush(): Promise<void>;
   memoOf(sessionId: string): Promise<string | null>;
   memos(): Promise<ReadonlyMap<string, string>>;

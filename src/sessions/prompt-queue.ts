@@ -5,9 +5,9 @@ import type { Tables } from "../storage/schema.ts";
 import type { Started } from "../wire/coding.ts";
 
 /**
- * The life of a prompt, as the store keeps it: `queued` until the agent can take it, `sent` from just before it is put on the agent's
- * command line or into its terminal, then `delivered` once it is in the agent's transcript, `lost` when it is certain that the agent did
- * not take it and will not, and `unknown` otherwise. A prompt is never sent twice.
+ * The stored state of a prompt: `queued` until the agent can accept it, `sent` from just before it is put on the agent's
+ * command line or typed, then `delivered` once it is in the agent's transcript, `lost` if the agent certainly did not and will not accept
+ * it, and otherwise `unknown`. A prompt is never sent twice.
  */
 export type PromptState = "queued" | "sent" | "delivered" | "lost" | "unknown";
 
@@ -74,9 +74,9 @@ export interface PromptQueue {
    * only turn out to be delivered. @param text moves it only if it still has this text @returns whether it moved
    */
   mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown", text?: string): Promise<boolean>;
-  /** Takes back that a prompt was sent: nothing of it reached a process. */
+  /** Undoes marking a prompt as sent, because nothing of it reached a process. */
   putBack(promptId: string): Promise<void>;
-  /** Gives up everything that is still open in a session: what was queued is lost, what was sent is unknown. */
+  /** Gives up all open prompts of a session: queued ones become lost, sent ones unknown. */
   loseAll(sessionId: string): Promise<void>;
   /** Moves a session's waiting prompts to its successor, after those that already wait there. */
   moveAll(sessionId: string, toSessionId: string, transaction?: Kysely<Tables>): Promise<void>;

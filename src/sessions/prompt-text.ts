@@ -11,7 +11,7 @@ export const maxArgumentPromptBytes = 100_000;
 const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 /**
- * The prompt as it will reach the agent: CRLF becomes LF, and white space at both ends goes (every agent cuts it anyway).
+ * The prompt in the form that the agent gets: CRLF becomes LF, and white space at both ends is removed (as every agent does).
  *
  * A prompt is text, never a command: ours, see "prompt_not_text".
  *

@@ -92,7 +92,7 @@ export type PromptMessage =
   | { readonly kind: "found"; readonly prompts: readonly OutboxPrompt[]; readonly sentBy: "argv" | "typing" }
   /** Its `onDraft` also applies to an earlier prompt that waits for the draft to be removed. */
   | { readonly kind: "added"; readonly prompt: OutboxPrompt }
-  /** The next prompt may go out now, if nothing else is under way. */
+  /** The next prompt may be sent now, if nothing else is in progress. */
   | { readonly kind: "send_next" }
   /** The prompt is about to be typed, behind this draft. */
   | { readonly kind: "typing"; readonly promptId: string; readonly draft: string; readonly turnsBefore: number }
@@ -150,7 +150,7 @@ export type PromptEffect =
   | { readonly kind: "send"; readonly prompt: OutboxPrompt }
   /** Store the new state. */
   | { readonly kind: "mark"; readonly promptId: string; readonly state: GivenUp | "delivered" }
-  /** Store that nothing of it was sent. */
+  /** Store that it was not sent. */
   | { readonly kind: "put_back"; readonly promptId: string }
   | { readonly kind: "press_enter"; readonly sent: SentPrompt }
   | { readonly kind: "clear"; readonly promptId: string; readonly text: string }

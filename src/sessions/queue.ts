@@ -38,7 +38,7 @@ export interface QueueDeps extends Pick<FolderRule, "resolveAllowedDir"> {
 /** What a caller can do with a session's queued prompts. */
 export interface Queue {
   list(sessionId: string, caller: Caller): Promise<PromptQueueOutput>;
-  /** @throws PosternError `prompt_not_found` | `prompt_already_sent` | `prompt_not_text` | `insufficient_scope` | those of a resume */
+  /** @throws PosternError `prompt_not_found` | `prompt_already_sent` | `prompt_not_text` | `insufficient_scope` | the errors of a resume */
   change(input: EditPromptInput, caller: Caller, signal: AbortSignal): Promise<ChangedPrompt>;
   /** @throws PosternError `prompt_not_found` | `prompt_already_sent` */
   cancel(input: CancelPromptInput, caller: Caller): Promise<CancelledPrompt>;

@@ -156,7 +156,7 @@ async function adoptId(
   return successor;
 }
 
-/** The record of the session that a terminal runs now: a new one, or that of an older session of the same agent. */
+/** The record of the session that a terminal runs now: a new record, or the one of an older session of the same agent. */
 function successorOf(
   record: SessionRecord,
   to: { readonly agentSessionId: string; readonly holder: SessionRecord | null; readonly now: number },

@@ -28,7 +28,7 @@ export interface Rescues {
   show(input: RescueInput, caller: Caller): Promise<RescueShowOutput>;
   /**
    * Restores a rescue into its session's worktree, which is created again if it is gone.
-   * @throws PosternError `worktree_conflict`, and those of `show` and of creating a worktree
+   * @throws PosternError `worktree_conflict`, and the errors of `show` and of creating a worktree
    */
   restore(input: RescueRestoreInput, caller: Caller): Promise<RescueRestoreOutput>;
   /** Deletes a rescue permanently; git drops its objects at the next garbage collection. */

@@ -50,7 +50,7 @@ export async function endIfHung(
   await host.end(terminalId);
 }
 
-// Control and format characters; a terminal drops most of them, and what it keeps could reorder the text.
+// Control and format characters; a terminal drops most of them, and the others could reorder the text.
 const invisible = /[\p{Cc}\p{Cf}]/gu;
 
 function screenText(lines: readonly string[]): string {

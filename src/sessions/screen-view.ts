@@ -103,7 +103,7 @@ export function screenMatters(view: ScreenView, activity: ActivityState, pending
 }
 
 /**
- * What a look shows that is not known yet: the composer is there, or a dialog or message stands still in its place. An agent that has
+ * The new information from a look: the composer is visible, or a dialog or message covers it and has stopped changing. An agent that has
  * painted nothing for a long time during startup may hang: `mayHang`. Pure.
  */
 export function screenChanges(

@@ -8,7 +8,7 @@ import type { SessionLocator } from "./locate.ts";
 
 /** Attachments for callers. Callers that see a session see its attachments; other attachments are visible only to their account. Only their account can remove them. */
 export interface SessionAttachments {
-  /** @throws PosternError `session_not_found`, and those of `Attachments.add` */
+  /** @throws PosternError `session_not_found`, and the errors of `Attachments.add` */
   add(
     file: Pick<NewAttachment, "name" | "mediaType"> & { readonly sessionId: string | null },
     body: AsyncIterable<Uint8Array>,

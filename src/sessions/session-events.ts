@@ -33,7 +33,7 @@ export interface SessionPublisher {
   begin(): Promise<void>;
   /** The state changed, through a report of the agent at that time or (null) through an observation; {@link SessionPublisher.look} follows. */
   moved(at: number | null): void;
-  /** Something changed: publishes what was not published. */
+  /** Something changed: publishes new events. */
   look(): void;
   /** Everything from before this gateway has been read; from now on everything is new. */
   caughtUp(): void;

@@ -14,7 +14,7 @@ import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { activityOf } from "./status.ts";
 import { recordOnDisk, type SessionFacts, summarize, type TranscriptFacts } from "./summary.ts";
 
-/** Summaries for many sessions at once, without opening a transcript: what the catalog, the store and live processes say. */
+/** Summaries for many sessions at once, from the catalog, the store and live processes, without opening a transcript. */
 export interface SessionPages {
   /** The sessions that run now: read once for each call of a tool. */
   alive(): Promise<AliveNow>;

@@ -71,13 +71,13 @@ export interface SensedSession {
   readonly keeper: RecordKeeper;
   readonly state: () => SessionState;
   readonly post: (message: SessionMessage) => Promise<void>;
-  /** Called with what was read of the transcript: null where there is no file yet. */
+  /** Called with the newly read part of the transcript: null if there is no file yet. */
   readonly onRead: (summary: TranscriptSummary | null) => void;
   /** How a standing rule answered this permission request; undefined if none did. */
   readonly ruled: (asked: AskedPermission) => Promise<"allow" | "deny" | undefined>;
   /** The permissions whose hooks wait for a decision. */
   readonly waitingHooks: () => readonly string[];
-  /** Looks for prompts in what was read. */
+  /** Looks for prompts in the newly read part. */
   readonly confirm: () => Promise<void>;
   /** Gives up prompts that have waited for too long. */
   readonly tick: () => Promise<void>;

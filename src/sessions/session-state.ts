@@ -84,7 +84,7 @@ export type SessionMessage =
       /** How a standing rule has already answered this permission request. */
       readonly ruled?: "allow" | "deny";
     }
-  /** A hook passed a decision of ours on, or the dialog on the screen took it. */
+  /** A hook passed on our decision, or the dialog on the screen accepted it. */
   | { readonly kind: "answered"; readonly permissionId: string; readonly decision: "allow" | "deny" }
   /** The session has another transcript from now on. */
   | { readonly kind: "transcript_bound" }
@@ -100,7 +100,7 @@ export type SessionMessage =
   /** `resumed`: all turns so far are before the next prompt; `working`: all but those of the running turn. */
   | { readonly kind: "turns_counted"; readonly as: "resumed" | "working" }
   | { readonly kind: "looked"; readonly look: SessionLook }
-  /** The last lines of a turn that ended are in the transcript, as far as they were written. */
+  /** The written last lines of a turn that ended are in the transcript. */
   | { readonly kind: "turn_written" }
   /** Everything that happened while no gateway ran has been read. */
   | { readonly kind: "caught_up"; readonly open: readonly FoundPrompt[] }

@@ -81,7 +81,7 @@ export interface SessionStore {
     epochMs: number,
     page: { readonly after: ChangedSession | null; readonly limit: number },
   ): Promise<readonly ChangedSession[]>;
-  /** The sessions of this gateway that have a terminal, as far as the store knows. */
+  /** The sessions of this gateway that have a terminal according to the store. */
   withTerminal(): Promise<readonly SessionRecord[]>;
 }
 

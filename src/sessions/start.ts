@@ -60,7 +60,7 @@ export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch
 /** Starts agents and resumes their sessions. There is no other way to create a process. */
 export interface Starter {
   /**
-   * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and those of
+   * @throws PosternError `agent_binary_missing` | `model_not_supported` | `too_many_sessions` | `agent_start_failed`, and the errors of
    *   creating a worktree
    */
   start(
@@ -70,7 +70,7 @@ export interface Starter {
   ): Promise<LiveSession>;
   /**
    * Resumes a session whose process is gone, with the oldest waiting prompt first. Never starts a fresh conversation instead.
-   * @throws PosternError `session_not_found` (no transcript) | `session_busy` (runs elsewhere) and those of `start`
+   * @throws PosternError `session_not_found` (no transcript) | `session_busy` (runs elsewhere) and the errors of `start`
    */
   resume(session: LocatedSession, options: RunOptions, prompt: NewPrompt | null): Promise<LiveSession>;
 }
@@ -267,7 +267,7 @@ function requireAccepted(
   { privatePrompts }: Pick<StarterDeps, "privatePrompts">,
 ): void {
   if (options.model !== null && !template.accepts.model) {
-    throw sessionError("model_not_supported", `${template.name} takes no model at its start. Omit "model".`);
+    throw sessionError("model_not_supported", `${template.name} does not accept a model. Omit "model".`);
   }
   if (options.systemPrompt !== null && !template.accepts.systemPrompt) {
     throw sessionError("model_not_supported", `${template.name} does not accept a system prompt. Omit "systemPrompt".`);

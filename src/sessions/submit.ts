@@ -30,7 +30,7 @@ export interface TypedText extends ComposedText {
   /** What the composer showed before; null for a composer that cannot be read. */
   readonly before: string | null;
   readonly maySend: () => Promise<boolean>;
-  /** The same by what is known at this moment. */
+  /** The same check with what is known at the moment. */
   readonly mayWrite: () => boolean;
 }
 
@@ -196,11 +196,12 @@ const againMs = 10;
 const unchangedMs = 3_000;
 
 /**
- * Writes what `keysFor` gives for the screen, and looks again when the program wrote anything between the look and the write: what opens
- * there, such as a dialog, is judged before a key reaches it. A dialog that opens after the terminal took the keys cannot be known.
+ * Writes the keys that `keysFor` returns for the screen, and looks again if the program wrote anything between the look and the write, so
+ * that a dialog that opens in between is noticed before a key reaches it. A dialog that opens after the terminal received the keys cannot
+ * be noticed.
  *
- * @param keysFor null when nothing may be written on this screen; checks what else must hold, too
- * @returns the screen on which it was written; null when it was not, also because the screen did not stand still
+ * @param keysFor returns null if nothing may be written on this screen; also checks all other conditions
+ * @returns the screen on which it was written; null if nothing was written, for example because the screen kept changing
  */
 export async function writeAsSeen(
   { host, clock }: { readonly host: Pick<TerminalHostClient, "look" | "writeIfUnchanged">; readonly clock: Clock },

@@ -29,7 +29,7 @@ const longestPauseMs = 5_000;
 // Used for a terminal that ended with its host, of which only the end is recorded. No process has this id.
 const gonePid = -1;
 
-/** Compares what the terminal host runs with the store: at the start, and after the host was lost. */
+/** Compares the terminal host's terminals with the store, at startup and after the host was lost. */
 export class TakeUp {
   /** Runs once; a call during a run makes it run once more. Rejects when the host or the store cannot be read. */
   readonly run: () => Promise<void>;

@@ -11,7 +11,7 @@ const searchedTurns = 20;
 export interface TranscriptFollowerDeps {
   readonly transcripts: Transcripts;
   readonly template: Pick<AgentTemplate, "transcriptFormat">;
-  /** Called with what was read: null where there is no file yet. */
+  /** Called with the newly read part: null if there is no file yet. */
   readonly onRead: (summary: TranscriptSummary | null) => void;
   /** Called after appended lines were read. */
   readonly onChange: () => Promise<void>;
@@ -48,7 +48,7 @@ export class TranscriptFollower {
     await this.refresh();
   }
 
-  /** Reads what was appended. */
+  /** Reads appended lines. */
   async refresh(): Promise<void> {
     const { transcripts, template, onRead } = this.#deps;
     const path = this.#path;
@@ -69,7 +69,7 @@ export class TranscriptFollower {
     return turns.some((turn) => turn.role === "user" && containsPrompt(text, turn.text));
   }
 
-  /** The oldest recent turn in which this prompt was taken at that time or later, whatever the agent has done since; null when there is none. */
+  /** The oldest recent turn that started with this prompt at that time or later, regardless of later turns; null if there is none. */
   async findPromptSince(text: string, since: number): Promise<number | null> {
     const turns = await this.#read({ limit: recentTurns });
     const wasTaken = ({ role, at, text: said }: Turn): boolean =>

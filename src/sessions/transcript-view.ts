@@ -33,7 +33,7 @@ export function withSummary(view: TranscriptView, summary: TranscriptSummary | n
   return hasBegun(next) ? { ...next, sawOpen: true } : next;
 }
 
-/** The agent is idle: what the transcript has now is before the next prompt. */
+/** The agent is idle: all turns in the transcript are before the next prompt. */
 export function markIdle(view: TranscriptView): TranscriptView {
   const { summary } = view;
   if (summary === null || summary.lastTurn.kind === "open") return view;

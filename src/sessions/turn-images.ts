@@ -48,7 +48,7 @@ export function createFindTurnImage({
   };
 }
 
-/** The type is that of the content. Larger ones are not sent. */
+/** The type is detected from the content. Larger images are not sent. */
 function imageIn(base64: string | null): FoundImage | null {
   if (base64 === null || base64.length > (maxAttachmentBytes / 3) * 4) return null;
   const bytes = Buffer.from(base64, "base64");

@@ -23,7 +23,7 @@ import type { TerminalHostErrorCode } from "./terminal-info.ts";
 export interface HostConnection {
   readonly hello: HostHello;
   readonly socket: Socket;
-  /** @throws PosternError what the host answered, or `terminal_host_unavailable` */
+  /** @throws PosternError the host's error, or `terminal_host_unavailable` */
   request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
   /** Older hosts ignore the condition. @returns false when the condition did not hold, so that nothing was written */
   input(input: Input): Promise<boolean>;

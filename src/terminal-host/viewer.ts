@@ -77,7 +77,7 @@ export function createViewer(
   socket.on("close", close);
 
   return {
-    /** Sends what the log has already. */
+    /** Sends output that is already in the log. */
     start: pump,
     /** New output that begins at `offset`: `frame` holds `sizeBytes` of it. */
     onOutput(frame: Buffer, offset: number, sizeBytes: number): void {

@@ -74,7 +74,7 @@ export class Attachment {
     this.terminalId = terminalId;
     this.#onEmpty = onEmpty;
     this.#shared = new SharedOutput(deps);
-    // A viewer that is skipped at the end has no stream, and the host may have dropped the terminal by then.
+    // A viewer that is skipped at the end has no stream, and the host may already have dropped the terminal.
     this.#stopListening = deps.host.onExit((ended) => {
       if (ended?.terminalId === terminalId) this.#exit ??= ended.exit;
     });

@@ -152,7 +152,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
       }),
   };
 
-  /** @returns the sizes of what was removed, and how many are kept for another session that used the same terminal */
+  /** @returns the sizes of removed recordings, and the number kept for another session that used the same terminal */
   async function removeRecordings(
     sessionId: string,
   ): Promise<{ readonly sizes: readonly number[]; readonly kept: number }> {

@@ -54,7 +54,7 @@ export interface TurnRange {
   readonly images?: boolean;
 }
 
-/** A transcript, indexed as far as it was read. Calls must not overlap. */
+/** A transcript, indexed up to where it was read. Calls must not overlap. */
 export interface OpenTranscript {
   /** Reads new lines; a file that shrank or was replaced is read from its start. Returns the number of bytes scanned. */
   refresh(source: LineSource): Promise<number>;

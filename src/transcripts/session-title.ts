@@ -4,7 +4,7 @@ import { cut } from "./turn-parts.ts";
 const titleCharacters = 200;
 /** A title of a prompt's own words fits a line of the session list. */
 const promptTitleCharacters = 100;
-/** A sentence that is shorter, such as "Hi!", does not say what the prompt is about. */
+/** A shorter sentence, such as "Hi!", does not describe the prompt. */
 const minSentenceCharacters = 15;
 /** The beginning of a prompt, in which its first line is looked for. */
 const searchedCharacters = 4_000;

@@ -105,7 +105,7 @@ export interface TurnIndexer {
   readonly facts: Readonly<TranscriptFacts>;
   /** @returns false if the line is invalid, to be counted as skipped */
   line(bytes: Buffer, offset: number): boolean;
-  /** The bytes of the lines so far become invalid: parse what is pending. */
+  /** The bytes of the lines so far become invalid, so parse pending ones now. */
   pause(): void;
   /** The state to continue from, right after a `pause`; null if it is too large. */
   save(): SavedIndexer | null;

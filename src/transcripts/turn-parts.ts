@@ -88,7 +88,7 @@ function sizeOfCall(call: ToolCall): number {
 /** An image of a tool's result. */
 export interface WantedPicture {
   readonly call: string;
-  /** Among those of the result. */
+  /** The image's index in the result. */
   readonly image: number;
 }
 

@@ -146,12 +146,12 @@ export interface RuledRequest {
   readonly agent: string;
   /** Every id that the session ever had, the current one first. */
   readonly sessionIds: readonly string[];
-  /** Where the call happens: its real path, and that of the same folder in the repository if it is in a worktree of ours. */
+  /** Where the call happens: its real path and, if it is in one of our worktrees, the path of the same folder in the repository. */
   readonly dir: string;
   readonly counted: string;
   readonly action:
     | { readonly tool: "command"; readonly line: string }
-    /** Resolved; a path in a worktree is that of the same file in the repository. */
+    /** Resolved; a path in a worktree is replaced by the path of the same file in the repository. */
     | { readonly tool: "edit" | "read"; readonly paths: readonly string[] };
 }
 

@@ -210,7 +210,7 @@ export interface Sized extends Differing {
   /** Of both sides; null if one is too large, cannot be read, or is a nested repository. */
   readonly sizeBytes: number | null;
   readonly isRepository: boolean;
-  /** Whether a patch would show its text, as far as is known without reading it. */
+  /** Whether a patch would show its text, judged without reading it. */
   readonly isText: boolean;
 }
 

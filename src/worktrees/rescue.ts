@@ -96,7 +96,7 @@ async function isOnNoBranch({ git }: WorktreeDeps, at: GitPlace, head: string): 
   return holding.length === 0;
 }
 
-/** An earlier rescue of the session, or of the one that it continues, stays reachable as the last parent. */
+/** An earlier rescue of the session, or of the session it continues, stays reachable as the last parent. */
 async function commitRescue(
   { git }: WorktreeDeps,
   { commonDir, sessionId, path, branch, rescueCommit }: WorktreeRecord,

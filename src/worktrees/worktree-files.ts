@@ -69,7 +69,7 @@ export async function registerWorktree(
   const made = await gitDirOf(at.commonDir, path);
   const gitDir = made === null ? null : join(commonDir, "worktrees", basename(made));
   const pointer = await readPointer(join(at.path, ".git"));
-  // Git resolves these names for what it writes here.
+  // Git resolves these names in the files that it writes here.
   if (gitDir === null || pointer === null || resolve(path, pointer.replace(/^gitdir: /, "")) !== gitDir) {
     throw new Error("git created no worktree, or the repository was replaced.");
   }

@@ -5,7 +5,7 @@ import type { Tables } from "../storage/schema.ts";
 import type { SessionSummary } from "../wire/coding.ts";
 
 /**
- * The states of a worktree. Each is recorded before its work starts, so that the next start knows what a crash left:
+ * The states of a worktree. Each is recorded before its work starts, so that the next start can handle a crash:
  * `creating` is undone, `recreating` goes back to `removed`, `closing` and `removing` are finished.
  */
 export type WorktreeState = Tables["worktrees"]["state"];

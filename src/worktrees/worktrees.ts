@@ -49,11 +49,11 @@ export interface Worktrees {
   rescued(): Promise<readonly WorktreeRecord[]>;
   /** @throws PosternError `rescue_not_found` */
   rescueOf(record: WorktreeRecord): Promise<Rescue>;
-  /** Restores a rescue into the worktree, recreated if it is gone. @throws PosternError `worktree_conflict`, and those of `revive` */
+  /** Restores a rescue into the worktree, recreated if it is gone. @throws PosternError `worktree_conflict`, and the errors of `revive` */
   restore(record: WorktreeRecord, options: RestoreOptions): Promise<readonly TreeName[]>;
   /** Deletes a rescue permanently. */
   drop(record: WorktreeRecord): Promise<void>;
-  /** At startup, finishes or undoes what a crash left. */
+  /** At startup, finishes or undoes changes that a crash interrupted. */
   reconcile(sessionExists: (sessionId: string) => Promise<boolean>): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export interface CountedDir {
   readonly dir: string;
   /** What it counts as. */
   readonly counted: string;
-  /** `replaced` is another directory in the place of a worktree. */
+  /** `replaced` is another directory at the path of a worktree. */
   readonly place: "elsewhere" | "standing" | "gone" | "replaced";
 }
 

@@ -105,7 +105,7 @@ const madeByAgent = new Set([
   "task-notification",
 ]);
 
-/** The openings of user messages that Claude Code wrote; recent versions mark what a person typed. */
+/** The openings of user messages that Claude Code wrote. Recent versions mark the text that a person typed. */
 const injected = [
   "<local-command-caveat>",
   "<bash-stdout>",

@@ -198,7 +198,7 @@ export function codexPromptText(payload: Fields): string | null {
   return said === "" && !hasImages(payload) ? null : said || "[image]";
 }
 
-/** What the composer puts in the place of pasted images, before the text. */
+/** The text that the composer inserts for pasted images, before the prompt. */
 const imagePlaceholders = /^(?:\[Image #\d{1,4}\] ?)+/;
 
 function hasImages(payload: Fields): boolean {

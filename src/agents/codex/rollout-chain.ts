@@ -24,7 +24,7 @@ interface HistoryBase {
 /**
  * Joins a rollout with its earlier parts. When the user goes back to an earlier prompt, Codex (0.169, measured) leaves the file and
  * continues in `rollout-<time>-<session>_<part>.jsonl`, whose first line names the part and byte at which it continues. Both are one
- * transcript, without what was undone. A fork of another session stays separate.
+ * transcript, without the undone part. A fork of another session stays separate.
  * @param open opens a file, or returns null. The returned source closes what it opened.
  */
 export async function withEarlierParts(

@@ -82,12 +82,12 @@ type GeminiUserLine =
 export function readGeminiUser(line: Fields): GeminiUserLine {
   const content = line["content"];
   if (contextTag.test(geminiText(content))) return { kind: "context" };
-  // What was typed, if it differs from what the model got.
+  // The typed text, if it differs from the text that the model received.
   const text = geminiText(line["displayContent"] ?? content);
   return text.trim() === "" ? { kind: "none" } : { kind: "prompt", text };
 }
 
-/** The first part of what the agent adds for files named in a prompt. */
+/** The start of the text that the agent adds for files mentioned in a prompt. */
 const referencedFiles = "\n--- Content from referenced files ---";
 
 /** The text of a content (a string, a part, or a list of parts), with `[image]` for images and without added files. */

@@ -52,7 +52,7 @@ const listSchema = z.array(z.unknown()).catch([]);
 
 /**
  * The variables that configure one launch, merged with those of the environment.
- * @throws PosternError `agent_start_failed` if those are not JSON
+ * @throws PosternError `agent_start_failed` if the environment's are not JSON
  */
 export function launchConfig(
   env: Environment,

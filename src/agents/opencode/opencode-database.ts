@@ -63,7 +63,7 @@ const sessionsQuery = `SELECT session.id AS id, event_sequence.seq AS seq, sessi
   FROM session JOIN event_sequence ON event_sequence.aggregate_id = session.id`;
 
 /**
- * The sessions of a database that have a log, in no order; those of older versions have none. Null if the database does not exist or cannot
+ * The sessions of a database that have a log, in any order; sessions of older versions have none. Null if the database does not exist or cannot
  * be read.
  */
 export function sessionsIn(database: string): readonly StoredSession[] | null {

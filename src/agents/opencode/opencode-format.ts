@@ -157,7 +157,7 @@ function openCodeTime(ms: unknown): string | null {
   return typeof ms === "number" && Math.abs(ms) < 8.64e15 ? new Date(ms).toISOString() : null;
 }
 
-/** The prompt in a user's part; null for what the agent added, such as a file's text. */
+/** The prompt in a user's part; null for text that the agent added, such as a file's content. */
 function openCodePrompt(part: Fields): string | null {
   const text = stringAt(part, "text");
   const isTyped = part["type"] === "text" && part["synthetic"] !== true && part["ignored"] !== true;
@@ -196,8 +196,8 @@ const savedSchema = savedIndexerSchema.extend({
 });
 
 /**
- * Finds the turns in a session's log of OpenCode, from its start or from a saved state. What an undo removes stays a turn; what the agent
- * writes as the user (a summary, "go on") belongs to its own turn.
+ * Finds the turns in a session's log of OpenCode, from its start or from a saved state. Turns that an undo removes are kept. Text that the
+ * agent writes as the user (a summary, "go on") belongs to the agent's turn.
  */
 function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;

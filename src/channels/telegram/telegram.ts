@@ -202,7 +202,7 @@ function entityOf({ kind, at: offset, length, language, url }: Span): MessageEnt
   }
 }
 
-/** Telegram rejected the request. Its description may quote the message, so only that of errors about the bot is kept. */
+/** Telegram rejected the request. Its description may quote the message, so it is kept only for errors about the bot. */
 function refusal({
   error_code: code,
   method,

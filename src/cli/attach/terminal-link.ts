@@ -30,7 +30,7 @@ export interface LinkListeners {
   onOutput(offset: number, data: Buffer): void;
   /** Clears the terminal and shows this screen; output continues at `offset`. */
   onScreen(offset: number, data: Buffer): void;
-  /** Called once. `code` is that of the WebSocket, undefined when none was opened. */
+  /** Called once. `code` is the WebSocket's close code, undefined if none was opened. */
   onClose(end: { readonly code: number | undefined; readonly reason: string; readonly error: Error | null }): void;
 }
 

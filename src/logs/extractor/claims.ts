@@ -28,7 +28,7 @@ const claimablePredicates = [
 
 /**
  * What a model can assert; `objects` is null for text. `current_branch`, `last_exit` and `by_agent` are missing, because the rules read
- * them from what was really run, and a misled model must not contradict that.
+ * them from commands that really ran, and a misled model must not contradict that.
  */
 const claimable: Readonly<
   Record<
