@@ -143,7 +143,10 @@ export function createAttachments(deps: {
       const { accountId } = file;
       const others = running.get(accountId) ?? 0;
       if (others >= uploads.perAccount) {
-        throw new PosternError("rate_limited", `The maximum of ${uploads.perAccount} uploads is already running. Try again.`);
+        throw new PosternError(
+          "rate_limited",
+          `The maximum of ${uploads.perAccount} uploads is already running. Try again.`,
+        );
       }
       running.set(accountId, others + 1);
       try {
