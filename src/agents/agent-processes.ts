@@ -127,7 +127,7 @@ export function readProc(path: string): string {
   }
 }
 
-/** The sessions that live processes run, by the agent's own id. */
+/** The sessions of live processes, by the agent's own id. */
 export type Holders = ReadonlyMap<string, ExternalHolder>;
 
 // Short enough to count as current, long enough that a page of sessions costs one look-up.

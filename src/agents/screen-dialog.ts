@@ -136,7 +136,7 @@ function numberedAround(lines: readonly string[], row: number): readonly number[
   }
 }
 
-/** The same for the same text, whatever else is on the screen and whichever choice is selected. */
+/** A key that is equal for equal text, regardless of the rest of the screen and the selected choice. */
 export function dialogIdOf({ title, text, choices }: ScreenDialog): string {
   return sha256(JSON.stringify([title, text, choices.map(({ label }) => label)])).slice(0, 32);
 }

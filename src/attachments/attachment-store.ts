@@ -206,7 +206,7 @@ export function createAttachmentStore({
       const before = clock.now() - unusedForMs;
       const rows = await db
         .deleteFrom("attachments")
-        // Conditions on the row itself: one that a prompt takes at this moment stays.
+        // The statement checks the conditions itself, so that an attachment that a prompt takes at this moment is kept.
         .where("session_id", "is", null)
         .where("created_at", "<", before)
         .returning("attachment_id")

@@ -71,7 +71,7 @@ export function forgottenKey({ agent, sessionId }: Pick<ForgottenSession, "agent
 const patienceMs = 5_000;
 const heldUpMinMs = 100;
 const heldUpMaxMs = 2_000;
-/** After a failure such as a full disk: each attempt rewrites the catalog. */
+/** The pause after a failure such as a full disk, because each attempt rewrites the catalog. */
 const failedMinMs = 1_000;
 const failedMaxMs = 10 * 60_000;
 

@@ -36,7 +36,7 @@ export type MessageBody = Readonly<z.infer<typeof messageBodySchema>>;
 const incomingFileSchema = z.object({
   /** The chat program's id for it. */
   fileId: z.string(),
-  /** As the person's device named it: untrusted. */
+  /** The name from the person's device. Untrusted. */
   name: z.string(),
   /** Null if unknown. */
   sizeBytes: z.int().nullable(),

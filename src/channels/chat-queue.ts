@@ -7,7 +7,7 @@ import { plainLine, plainMessage, styled } from "./styled.ts";
 const maxListedLength = 150;
 const maxLabelLength = 40;
 
-/** The prompts that wait in a session, each with a button that cancels it. */
+/** A session's queued prompts, each with a button that cancels it. */
 export async function listQueue({ sessions, signal }: Dealing, id: string): Promise<Outcome> {
   const queue = await sessions.queue(id, signal);
   return { sessionId: queue.sessionId, say: [queueMessage(queue)] };

@@ -16,7 +16,7 @@ export interface ChatDeps {
   readonly chats: Chats;
   /** The table of tools. */
   readonly tools: readonly Tool<Principal>[];
-  /** The caller for every chat. Read at each call, so that access that the account loses is lost here too. */
+  /** The caller for every chat. Read at each call, so that chats lose access when the account does. */
   readonly principal: () => Promise<Principal>;
   readonly events: (options: StreamOptions) => AsyncGenerator<StreamMessage, void>;
   /** Stores a file for a prompt. @throws PosternError `attachment_too_large` | `attachment_type_refused` | `session_not_found` */

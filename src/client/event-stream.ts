@@ -26,7 +26,7 @@ export interface EventsOptions {
 
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
-/** The gateway sends something at least every 15 s. After three times that, the connection is dead even if it was not closed. */
+/** The gateway sends something at least every 15 s. After three times that, the connection counts as dead even if it was not closed. */
 const silenceMs = 45_000;
 
 /** Opens the stream. @throws PosternClientError when the gateway refuses */

@@ -67,7 +67,7 @@ export interface Folders {
   folderOf(path: string): Promise<{ readonly folder: Folder; readonly dir: string } | null>;
   /** Completes a path that is being typed. @throws PosternError `invalid_request` (not absolute) */
   complete(path: string, rule: CompleteRule): Promise<CompletedPaths>;
-  /** The visible ones of many directories, by the current rule. */
+  /** Filters directories to the visible ones, according to the current rule. */
   visibleAmong(dirs: readonly string[], rule: Rule): Promise<ReadonlySet<string>>;
 }
 

@@ -194,7 +194,7 @@ export function createFolderProfiles(deps: FolderProfilesDeps): FolderProfiles {
   };
 }
 
-/** Binds the variables to their folder: a copied row does not open. */
+/** Binds the variables to their folder, so that a copied row cannot be decrypted. */
 function purposeOf(path: string): string {
   return `variables of ${path}`;
 }

@@ -16,7 +16,7 @@ export interface Rule {
 }
 
 /**
- * The seed's folder scope rule, on real paths. With no folder registered, any directory is allowed; else the innermost folder that
+ * The specification's folder scope rule, on real paths. With no folder registered, any directory is allowed; else the innermost folder that
  * contains it decides. A limited caller is also confined to its own folders.
  *
  * @see the specification, "Folder scope rule"

@@ -62,7 +62,7 @@ export function isOf(accountId: string | RawBuilder<string>, column = "account_i
 const lockSpace = 7_177;
 
 /**
- * Runs a write transaction of an account. Those of one account run in sequence, because one could remove what another counts as shared.
+ * Runs a write transaction of an account. Transactions of one account run in sequence, because one could remove what another counts as shared.
  * SQLite allows one writer anyway.
  */
 export function writeFor<T>(

@@ -76,7 +76,7 @@ export interface OAuth {
     decider: Decider,
   ): Promise<{ readonly request: AuthorizationRequest } | { readonly location: string }>;
   /**
-   * The seed's decision, `POST /oauth/authorize`.
+   * The specification's decision, `POST /oauth/authorize`.
    * @returns where to redirect the browser, with a code or an error
    * @throws PosternError `invalid_request` when no redirect is possible
    */

@@ -59,7 +59,7 @@ export function nameResources(indicators: readonly string[], place: GatewayPlace
 export type AppScope = (typeof appScopes)[number];
 
 /**
- * The scopes that a request names, without duplicates and in canonical order; null when an app cannot have one of them.
+ * The requested scopes, without duplicates and in canonical order; null when an app cannot have one of them.
  * @param text as in RFC 6749 section 3.3; undefined requests the default
  * @param limit the scopes that the client registered for; undefined means no limit
  */

@@ -166,7 +166,7 @@ export async function endGroups(
 
 function dropEnded(known: Map<number, ProcessRow>): void {
   for (const [pid, { startTime }] of known) {
-    // Elsewhere each row takes a run of `ps`, so a zombie stays until the next scan.
+    // On other systems, each row needs a run of `ps`, so a zombie stays until the next scan.
     if (process.platform === "linux" ? !isAlive(pid, startTime) : !isRunning(pid)) known.delete(pid);
   }
 }

@@ -64,7 +64,7 @@ export interface Push {
   /**
    * Redeems the single-use token of a notification's action, as the account that the notification was sent to.
    * @throws PosternError `push_action_gone` for a token that is unknown, used or expired, or whose browser is signed out;
-   *   `insufficient_scope`; and what answering a permission request throws
+   *   `insufficient_scope`; and the errors of answering a permission request
    */
   act(token: string): Promise<TakenAction>;
   /** Something was answered: withdraws notifications that are outdated. Never throws. */

@@ -90,7 +90,7 @@ function placesOf(lines: readonly string[], file: readonly string[]): readonly n
 
 type Context = Pick<Anchor, "lines" | "before" | "after" | "fromStart" | "toEnd">;
 
-/** How many lines around this place are the anchor's context, counted outward. Blank lines do not count. */
+/** The number of lines around this place that match the anchor's context, counted outward. Blank lines do not count. */
 function contextAt(
   { lines, before, after, fromStart, toEnd }: Context,
   file: readonly string[],

@@ -22,7 +22,7 @@ export interface AskRequest {
   readonly signal: AbortSignal;
   /** For a new session with a setup script. */
   readonly onSetup: OnSetup;
-  /** When the caller wants its answer, by the clock; infinite without `waitMs`. */
+  /** The time at which the caller's wait ends; infinite without `waitMs`. */
   readonly deadline: number;
 }
 
@@ -51,7 +51,7 @@ export async function requireSameSession(
   );
 }
 
-/** The worktree that a request asks for; null for none. @throws PosternError `invalid_request` when its fields do not go together */
+/** The worktree of a request; null if it asks for none. @throws PosternError `invalid_request` when its fields do not go together */
 export function wantedWorktree({
   worktree = false,
   baseBranch,

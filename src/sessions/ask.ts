@@ -150,7 +150,7 @@ async function resumeWaiting(
   { sessionId, promptId, ignored }: Omit<Asked, "started">,
 ): Promise<Asked> {
   const live = await deps.locator.withSession(sessionId, request.caller, async (session) => {
-    if (session.live !== null) return session.live; // another caller's prompt has resumed it, and ours is queued behind
+    if (session.live !== null) return session.live; // another caller's prompt has resumed it, and ours is queued after it
     if ((await deps.queue.stateOf(promptId)) !== "queued") return null; // the session was closed, and the prompt given up
     // In the same permission mode as when the prompt was accepted.
     const { permissionMode } = session.record;

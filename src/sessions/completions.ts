@@ -95,7 +95,7 @@ export function commandFolders(
   };
 }
 
-/** By name, best first; then those with the text in their description. */
+/** Matches by name, best first, then matches in the description. */
 function matching(commands: readonly AgentCommand[], q: string): readonly AgentCommand[] {
   const byName = new Map(commands.map((command) => [command.name.slice(1), command]));
   const wanted = q.replace(/^[/$]/, "").toLowerCase();

@@ -47,7 +47,7 @@ export async function typePrompt(
   if (draft && !(prompt.onDraft === "append" && (await prompt.mayFollow?.(draft)) === true)) return "draft";
   const ownDraft = draft;
   if (!(await prompt.onTyping(`${draft ?? ""}${shown}`))) return "given_up";
-  /** Anything in the composer's place, such as another program, would take the text as keystrokes. */
+  /** Anything that covers the composer, such as another program, would receive the text as keystrokes. */
   const type = async (keys: string): Promise<boolean> => {
     if (!(await maySend())) return false;
     const written = await writeAsSeen(deps, terminalId, (screen) => {

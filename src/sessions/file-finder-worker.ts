@@ -34,7 +34,7 @@ const known = new Map<string, Indexed>();
 const maxDirs = 12;
 /** About 60 MB each. Beyond it, the least recently used directories are forgotten. */
 const maxAllPaths = 2 * maxPaths;
-/** An index is rebuilt when it is older than this, or than ten times the build: so that a large directory uses at most a tenth of a CPU. */
+/** An index is rebuilt when it is older than this, or than ten times its build time, so that a large directory uses at most a tenth of a CPU. */
 const freshMs = 3_000;
 const buildsPerAge = 10;
 /** Some of the best matches may be gone or lead outside. */

@@ -7,7 +7,7 @@ import type { NextTurn, NextTurnQuery, TurnMark, TurnSearch, TurnSearchQuery } f
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { transcriptPathOf } from "./read.ts";
 
-/** Finds turns in one session's transcript, however long it is. */
+/** Finds turns in one session's transcript, of any length. */
 export interface FindTurns {
   /** The turns that contain a text, in order. @throws PosternError `session_not_found` | `rate_limited` */
   search(sessionId: string, query: TurnSearchQuery, by: TurnReader): Promise<TurnSearch>;

@@ -8,7 +8,7 @@ import { openRegularFile } from "../platform/regular-file.ts";
 
 /** Follows a session's inbox file from its beginning. */
 export interface HookInbox {
-  /** Resolves when every line that was in the file at the time of the call was handed over. */
+  /** Resolves when every line in the file at the time of the call has been passed on. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }

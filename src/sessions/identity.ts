@@ -65,7 +65,7 @@ export function mayTake(
 }
 
 /**
- * What a hook line can do. The inbox is written by the same user as the agent, so each line is only a claim:
+ * The effect of a hook line. Any process of the agent's user can write to the inbox, so each line is only a claim:
  * `own` is about this session, `names_id` says that this process's session has another id (to be verified against the
  * agent's own files), `refused` must change nothing.
  */

@@ -42,7 +42,7 @@ export interface OutboxView {
   post(message: PromptMessage): Promise<void>;
   /** Whether the agent is idle and nothing waits for an answer: the only time to type. */
   maySend(): boolean;
-  /** The same, asked of the agent too: no dialog may be open when something is typed. */
+  /** The same check, including the agent's own state: no dialog may be open when something is typed. */
   maySendNow(): Promise<boolean>;
   /** All turns in the transcript, once the last one is complete. They come before the prompt that is typed next. */
   turnsBeforeNext(): Promise<number>;

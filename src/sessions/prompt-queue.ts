@@ -45,7 +45,7 @@ export interface QueueEntry {
   readonly state: "queued" | "sent";
   readonly started: Started;
   readonly idempotency: IdempotencyClaim | null;
-  /** Takes the prompt's attachments for its session, in the same transaction. Missing for none. */
+  /** Assigns the prompt's attachments to its session, in the same transaction. Missing if there are none. */
   readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
   /** Whether it comes from a caller without `coding:drive`: from then on, only rules with `undriven` answer in its session. */
   readonly undriven: boolean;

@@ -6,7 +6,7 @@ import { sessionError } from "./errors.ts";
 /** Longest prompt that fits in one argument, in bytes: Linux limits an argument to 128 KiB. The terminal accepts any length. */
 export const maxArgumentPromptBytes = 100_000;
 
-// Everything that a terminal would take as a key or an escape sequence, C1 included; tab and newline are text.
+// Everything that a terminal would interpret as a key or an escape sequence, C1 included; tab and newline are text.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the point
 const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
@@ -52,7 +52,7 @@ export function toPromptText(
 }
 
 /**
- * Refuses a prompt that would complete a command behind a draft, such as "/export " in the composer.
+ * Refuses a prompt that would complete a command after a draft, such as "/export " in the composer.
  *
  * @throws PosternError `prompt_not_text`
  */

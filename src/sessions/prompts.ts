@@ -175,7 +175,7 @@ export interface PromptContext {
 
 // Hooks cut strings to 16,384 characters (`hook-inbox.mjs`).
 const hookCutLength = 16_384;
-// Turns of a transcript are cut too; no two prompts in flight differ only after this.
+// Transcript turns are cut too. Two prompts in flight never differ only beyond this.
 const comparedLength = 8_000;
 
 /**

@@ -11,7 +11,7 @@ export interface WaitingPrompt {
 }
 
 /**
- * Changes what waits in a session's queue. Each change checks its condition in the same statement or transaction, so that a prompt is
+ * Changes a session's queued prompts. Each change checks its condition in the same statement or transaction, so that a prompt is
  * either changed or delivered unchanged: delivery marks it as sent only if it still has the text that is sent.
  */
 export interface QueueStore {

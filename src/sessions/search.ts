@@ -34,8 +34,8 @@ type Reader = CatalogView["reader"];
 
 /**
  * `coding_search_sessions`: the sessions in which every word of the query occurs, in the title or first message, or with `in: "all"` in
- * any turn. Those with all words in their title come first, then the best matches, and among equals the most recently updated. What the caller
- * cannot see is removed before anything is counted.
+ * any turn. Those with all words in their title come first, then the best matches, and among equals the most recently updated. Sessions
+ * that the caller cannot see are removed before counting.
  * @see the specification, "coding_search_sessions"
  */
 export function createSearch(deps: CatalogViewDeps): (input: SearchInput, caller: Caller) => Promise<SearchOutput> {

@@ -216,7 +216,7 @@ export function isPending({ prompts }: SessionState): boolean {
   return prompts.sent !== null || prompts.waiting.length > 0;
 }
 
-/** Whether the transcript is to be searched for the prompt that waits for its confirmation. */
+/** Whether the transcript must be searched for the prompt that waits for its confirmation. */
 export function seeksPrompt(
   state: SessionState,
   { hasHooks }: Pick<SessionTemplate, "hasHooks">,

@@ -39,7 +39,7 @@ export interface NewPrompt {
   readonly checkBehind: (draft: string) => Promise<void>;
 }
 
-/** How an agent is to run: the part of its launch that the caller decides. */
+/** The options of an agent's launch that the caller decides. */
 export interface RunOptions extends Pick<LaunchOrder, "dir" | "trustDir" | "model" | "permissionMode" | "size"> {
   readonly onSetup?: OnSetup;
 }
@@ -280,7 +280,7 @@ function requireAccepted(
   }
 }
 
-/** What becomes of the prompt of a launch that failed with this error. */
+/** The outcome for the prompt of a launch that failed with this error. */
 function fateAfter(error: unknown): "lost" | "unknown" {
   return error instanceof AgentEndedUnfollowed ? "unknown" : "lost";
 }

@@ -13,7 +13,7 @@ export interface StatusFacts {
 }
 
 /**
- * The seed's four states: `initializing` is an agent still booting, `failed` one that ended without writing.
+ * The specification's four states: `initializing` is an agent still booting, `failed` one that ended without writing.
  * @see the specification, "States and transitions"
  */
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {

@@ -27,7 +27,7 @@ export interface ComposedText {
 
 /** What was put into a composer. */
 export interface TypedText extends ComposedText {
-  /** What the composer showed before; null for a composer that cannot be read. */
+  /** The composer's text before; null if it cannot be read. */
   readonly before: string | null;
   readonly maySend: () => Promise<boolean>;
   /** The same check with what is known at the moment. */

@@ -9,7 +9,7 @@ import type { SessionNotes } from "./session-notes.ts";
 import { notEnded, type SessionRecord } from "./session-store.ts";
 import { activityOf, externalActivity, limitEnd, statusOf } from "./status.ts";
 
-/** What a summary shows of a transcript: as it is on disk, or as the catalog has it. */
+/** The transcript's part of a summary, from disk or from the catalog. */
 export type TranscriptFacts = Pick<
   TranscriptSummary,
   "title" | "updatedAt" | "turnCount" | "model" | "branch" | "sizeBytes"

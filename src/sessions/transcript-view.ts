@@ -11,7 +11,7 @@ export interface TranscriptView {
   readonly settled: boolean;
   /** Whether the file said that a turn runs, since the agent was idle. */
   readonly sawOpen: boolean;
-  /** When the agent took the newest prompt, by its hook; epoch milliseconds. */
+  /** When the agent accepted the newest prompt, according to its hook; epoch milliseconds. */
   readonly promptAt: number;
 }
 
@@ -98,8 +98,8 @@ export interface TranscriptContext {
 }
 
 /**
- * What a transcript shows that neither hook nor state file does: that a turn began, that it ended, and how. A prompt of ours that no hook
- * confirmed is looked for in any case. Pure.
+ * The information that only the transcript has: that a turn began or ended, and how. Always looks for a prompt of ours that no hook
+ * confirmed. Pure.
  */
 export function transcriptChanges(view: TranscriptView, context: TranscriptContext): readonly Observation[] {
   const { activity, hasHooks, stateReports } = context;

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { isResting } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 
-// The contract's bound for an agent that reports its own id; both report it within a second.
+// The contract's limit for an agent to report its own id. Both agents report it within a second.
 const bootMs = 15_000;
 
 // An agent that began a new session writes its transcript a moment after the end of its first turn.

@@ -66,7 +66,7 @@ export async function* exportSession(
       written += text.length;
       last = turn.index;
       yield text;
-      await nextTask(); // masking takes long: other requests come between
+      await nextTask(); // masking takes long, so other requests get a turn
     }
     part = await readAfter(last);
   }

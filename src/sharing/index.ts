@@ -15,7 +15,7 @@ export type { Masking, ReadPart, ReadTurns, ShareCreator, StillReads } from "./p
 /** Codes that this capability throws, in addition to those of its ports. */
 export type SharingErrorCode = "share_not_found" | "invalid_request";
 
-/** A conversation for others: as a file, or as a page behind a link. Secrets are masked as in memory. */
+/** Makes a conversation available to others, as a file or as a page behind a link. Secrets are masked as in memory. */
 export interface Sharing {
   /**
    * The pieces of a document, written while they are read.

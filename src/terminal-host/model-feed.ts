@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 
-/** Output is gathered for this long before the model is notified: an echo goes out first, and a repaint in pieces is one batch. */
+/** Output is gathered for this long before the model is notified: an echo is sent first, and a repaint in pieces is one batch. */
 const GATHER_MS = 3;
 /**
  * A burst is forwarded first: while output continues without such a pause, the model starts this much later, or after this many bytes.

@@ -136,7 +136,7 @@ export type PushMessage =
       /** Single-use tokens. */
       readonly actions?: { readonly allow: string; readonly deny: string };
     }
-  /** What the notification asked for was answered. */
+  /** The request in the notification was answered. */
   | { readonly type: "withdraw"; readonly sessionId: string; readonly mustShow: boolean }
   /** After quiet hours. */
   | { readonly type: "summary"; readonly counts: Readonly<Partial<Record<PushKind, number>>> }

@@ -114,7 +114,7 @@ async function compared({ git, workshop, sides, of, options }: Comparing): Promi
   }
 }
 
-/** What is compared in a session. @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` */
+/** The two sides to compare for a session. @throws PosternError `not_a_git_repository` | `dir_not_allowed` | `branch_not_found` */
 export function sidesOf(git: Git, of: DiffOf): Promise<Sides> {
   return of.worktree === null ? inRepository(git, of) : ofWorktree(git, of.worktree);
 }

@@ -21,7 +21,7 @@ export function useAttention(enabled: boolean): void {
   }, [waiting, title]);
   useEffect(() => {
     if (!enabled || !("setAppBadge" in navigator)) return;
-    // Fails where the page is not installed and has no icon.
+    // Fails if the page is not installed and has no icon.
     void (waiting === 0 ? navigator.clearAppBadge() : navigator.setAppBadge(waiting)).catch(() => undefined);
   }, [waiting, enabled]);
 

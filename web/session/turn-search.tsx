@@ -8,7 +8,7 @@ import { useSettled } from "../ui/field.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import type { Jumps } from "./use-jumps.ts";
 
-/** The text that is searched for, in lower case; empty without a search. Tool calls that contain it are open. */
+/** The search text, in lower case; empty without a search. Tool calls that contain it are open. */
 export const SearchedText = createContext("");
 
 const typingMs = 250;

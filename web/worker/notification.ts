@@ -53,7 +53,7 @@ export function tagOf(sessionId: string): string {
   return `session ${sessionId}`;
 }
 
-/** The result of an action, in place of its notification. */
+/** The result of an action, which replaces its notification. */
 export function resultOf(data: NotificationData, title: string, body: string): ShownNotification {
   const shown = plain({ title, body, tag: data.tag }, true);
   return { ...shown, options: { ...shown.options, data: { ...data, tokens: null } } };
