@@ -237,7 +237,7 @@ export interface AgentTemplate {
   readonly attachments?: AttachmentHabits;
   /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;
-  /** What ends the agent when typed into its empty composer, each after a pause. Missing if it has to be ended by signals. */
+  /** What ends the agent when typed into its empty composer, each after a pause. Missing if it must be ended by signals. */
   readonly exitKeys?: readonly [string, ...string[]];
 
   /** Pre-empts dialogs, with as few changes on disk as possible, and returns argv and environment. */

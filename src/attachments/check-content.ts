@@ -90,7 +90,7 @@ export function refuseName(name: string): void {
 // The mark of the end can be followed by white space, and in files from scanners by a little more.
 const endOfPdfBytes = 2_048;
 
-/** The part of a name behind its last dot, in lower case; null without one. */
+/** The part of a name after its last dot, in lower case; null without one. */
 export function extensionOf(name: string): string | null {
   return /[^.]\.([A-Za-z0-9]{1,16})$/.exec(name)?.[1]?.toLowerCase() ?? null;
 }

@@ -59,7 +59,7 @@ export async function removeStrays(
       const folder = join(root, id);
       const changedAt = await stat(folder).then(
         ({ mtimeMs }) => mtimeMs,
-        () => now, // removed meanwhile
+        () => now, // removed in the meantime
       );
       if (now - changedAt > strayForMs) await rm(folder, { recursive: true, force: true });
     }

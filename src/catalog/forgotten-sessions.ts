@@ -45,7 +45,7 @@ export function createForgottenSessions(db: Kysely<Tables>) {
         .onConflict((conflict) => conflict.columns(["agent", "session_id"]).doUpdateSet(change))
         .execute();
     },
-    /** Marks sessions as erased from the catalog's files, unless forgotten again meanwhile. */
+    /** Marks sessions as erased from the catalog's files, unless forgotten again in the meantime. */
     async erased(sessions: readonly ForgottenSession[], at: number): Promise<void> {
       for (const session of sessions) {
         await db
@@ -99,7 +99,7 @@ export function createForgetting(deps: {
   async function load(): Promise<void> {
     for (const { erased, ...session } of await store.all()) {
       const key = forgottenKey(session);
-      if ((known.get(key)?.at ?? 0) >= session.at) continue; // forgotten again meanwhile
+      if ((known.get(key)?.at ?? 0) >= session.at) continue; // forgotten again in the meantime
       known.set(key, session);
       if (!erased) due.set(key, session);
     }

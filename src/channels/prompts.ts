@@ -104,7 +104,7 @@ async function askAndBind({ deps, sessions, signal }: Dealing, dealt: Dealt, kep
   const bind: ChatSession = {
     chatId: incoming.chatId,
     sessionId,
-    // Keeps the progress of reports made meanwhile.
+    // Keeps the progress of reports made in the meantime.
     turnIndex: Math.max(before?.turnIndex ?? -1, kept.turnIndex),
     turnLength: before !== null && before.turnIndex >= kept.turnIndex ? before.turnLength : kept.turnLength,
     promptMessageId: incoming.messageId,

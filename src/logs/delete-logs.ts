@@ -5,8 +5,8 @@ import { isOf, itemsIn, type LogsDatabase, logsQuery, numbersIn, type RemovedRow
 import { suppressTurns } from "./recorded-turns.ts";
 
 /**
- * How much one statement deletes. Chunks hold some hundred words, entries up to a megabyte of text. SQLite blocks everything else
- * meanwhile, which should take milliseconds; on PostgreSQL each statement is a round trip.
+ * How much one statement deletes. Chunks hold some hundred words, entries up to a megabyte of text. A statement blocks everything else on
+ * SQLite, so it should take milliseconds; on PostgreSQL, each one is a round trip.
  */
 const pieces = {
   sqlite: { rows: 500, chunks: 2, entries: 4 },

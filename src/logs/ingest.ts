@@ -162,7 +162,7 @@ export interface Recorded {
 }
 
 /**
- * Records turns of a session, each once, under whatever name of the session. Skips a session whose directory path is too long.
+ * Records turns of a session, each once, under any of its names. Skips a session whose directory path is too long.
  * @throws PosternError `invalid_request` for such a path on explicit request
  */
 export async function recordSession(

@@ -25,7 +25,7 @@ import {
 
 /** Marking this many takes milliseconds. */
 const marksAtOnce = 1_000;
-/** Target duration of a transaction. SQLite blocks all other writes meanwhile, PostgreSQL only those to the same account's memory. */
+/** Target duration of a transaction. SQLite blocks all other writes in the meantime, PostgreSQL only those to the same account's memory. */
 const batches = { sqlite: { ms: 20, least: 1 }, postgres: { ms: 100, least: 4 } } as const;
 const firstBatch = 4;
 const maxBatch = 256;
@@ -205,7 +205,7 @@ export function createAccountForgetting(
       const large = createLargeDeletions({
         ...deps,
         async atEnd(tx) {
-          await removeAllLogs(tx, { accountId, at: deps.clock.now() }); // entries added meanwhile, and words
+          await removeAllLogs(tx, { accountId, at: deps.clock.now() }); // entries added in the meantime, and words
           await removeAccount(tx.db);
           await erasure.prepare(tx.db);
         },

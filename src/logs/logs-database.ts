@@ -111,7 +111,7 @@ export function logsQuery<Values extends Readonly<Record<string, string | number
   return async (on, values) => (await runs[on.dialect](on.db, values)).rows;
 }
 
-/** Entries per transaction. Each takes milliseconds, and SQLite blocks everything else meanwhile. */
+/** Entries per transaction. Each takes milliseconds, and SQLite blocks everything else in the meantime. */
 const maxTogether = 16;
 
 /** Runs a task in a write transaction of an account, shared with other tasks. May run a task twice, discarding the first run. */

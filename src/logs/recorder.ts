@@ -178,7 +178,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       const { turns } = await recordTurns(deps, { sessionId, caller, onPurpose: false, ...options });
       if (turns > 0) log.debug({ sessionId, turns }, "recorded");
     } catch (error) {
-      // Forgotten meanwhile, or its folder is no longer allowed.
+      // Forgotten in the meantime, or its folder is no longer allowed.
       if (!hasCode(error, "session_not_found")) throw error;
     }
   }

@@ -15,7 +15,7 @@ import type { SecretBox } from "./ports.ts";
 export interface ClientStore {
   /**
    * The client in the library's form, with its secret decrypted. A client identified by its document has the metadata that was last
-   * approved. Null when there is none, and when its secret cannot be decrypted; the client then has to be added again.
+   * approved. Null when there is none, and when its secret cannot be decrypted; the client then must be added again.
    */
   metadata(clientId: string): Promise<{ readonly origin: ClientOrigin; readonly metadata: ClientMetadata } | null>;
   find(clientId: string): Promise<OAuthClient | null>;

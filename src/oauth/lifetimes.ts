@@ -6,7 +6,7 @@ export const lifetimes = {
   /** RFC 6749 section 4.1.2 allows up to ten minutes; a redirect takes a second. */
   codeMs: minuteMs,
   accessTokenMs: 60 * minuteMs,
-  /** An app that is unused for this long has to be authorized again. Each refresh resets the time. */
+  /** An app that is unused for this long must be authorized again. Each refresh resets the time. */
   grantMs: 30 * dayMs,
   deviceCodeMs: 10 * minuteMs,
   /** How long a signing key signs. */

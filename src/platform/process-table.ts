@@ -29,7 +29,7 @@ export function processRow(pid: number): ProcessRow | undefined {
   return psRows(["-p", String(pid)])[0];
 }
 
-/** All processes; those that end meanwhile may be missing. */
+/** All processes; those that end in the meantime may be missing. */
 export function processTable(): readonly ProcessRow[] {
   if (process.platform !== "linux") return psRows(["-ax"]);
   return linuxPids().flatMap((pid) => linuxRow(pid) ?? []);
@@ -75,7 +75,7 @@ export async function inSlices<T>(items: readonly T[], visit: (item: T) => void)
   }
 }
 
-/** Ascending, so that a child that is forked meanwhile comes after its parent. */
+/** Ascending, so that a child that is forked in the meantime comes after its parent. */
 function linuxPids(): readonly number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
@@ -111,7 +111,7 @@ export function startedBefore(startTime: string, other: string): boolean {
 
 const tickMs = 10;
 
-/** When a process of this boot started, epoch milliseconds, as exactly as the system says: 10 ms on Linux, a second elsewhere. */
+/** When a process of this boot started, epoch milliseconds, with the system's precision: 10 ms on Linux, a second elsewhere. */
 export function startedAt({ startTime }: Pick<ProcessRow, "startTime">, now: number): number {
   if (process.platform !== "linux") return Date.parse(startTime);
   return now - uptime() * 1_000 + Number(startTime.split(".")[1]) * tickMs;

@@ -36,7 +36,7 @@ export async function pushRequest(target: PushTarget, text: string, options: Pus
     urgency,
     ...(topic === null ? {} : { topic }),
   });
-  // Lengths are numbers, unlike its types say.
+  // Lengths are numbers, although its types say otherwise.
   return { headers: Object.fromEntries(new Headers(headers)), body: body ?? new Uint8Array() };
 }
 

@@ -264,7 +264,7 @@ function runOptions({ input, permissionMode, place, onSetup }: AskRequest): RunO
   };
 }
 
-/** An agent that ended before it took its first prompt did not start. @throws PosternError `agent_start_failed` */
+/** An agent that ended before it accepted its first prompt counts as not started. @throws PosternError `agent_start_failed` */
 async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
   if (live.exit === null) return;
   // Only the store knows about a prompt that an earlier gateway sent or an earlier process received.

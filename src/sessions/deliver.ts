@@ -59,7 +59,7 @@ export async function typePrompt(
   };
   const { paste } = template;
   const pasted = (keys: string): string => (paste.bracketed ? `\u001b[200~${keys}\u001b[201~` : keys);
-  /** The files alone must not stay behind: the next prompt would be sent with them. */
+  /** The files must not stay in the composer alone, because the next prompt would be sent with them. */
   const notTyped = async (): Promise<TypedPrompt> =>
     beside.length === 0 || (!ownDraft && (await emptyComposer(deps, terminal))) ? "not_typed" : "held";
   const unplaced: string[] = [];
@@ -84,7 +84,7 @@ export async function typePrompt(
   return submit(deps, terminal, typed);
 }
 
-// An agent reads a pasted image from the disk, and shows it within 0.1 s; 20 MB on a loaded machine took a second.
+// An agent reads a pasted image from disk and shows it within 0.1 s, or within a second for 20 MB on a loaded machine.
 const filePlacedMs = 10_000;
 
 /** The composer's text as soon as it differs from `before`; `before` if nothing changed in time, and null if it cannot be read. */

@@ -18,7 +18,7 @@ import { watchSocket } from "../core/socket-watch.ts";
 export interface PermissionHooks {
   /** Where hooks ask. */
   readonly socketPath: string;
-  /** A permission is open: hooks that ask for it wait. `onChange` is called whenever the first has come or the last has gone. */
+  /** A permission is open: hooks that ask for it wait. `onChange` is called when the first hook connects and when the last one leaves. */
   expect(permissionId: string, onChange: () => void): void;
   isWaiting(permissionId: string): boolean;
   /** Sends the decision to the waiting hooks. Resolves with whether one of them confirmed that it passed the decision on. */

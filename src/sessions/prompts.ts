@@ -10,7 +10,7 @@ export interface OutboxPrompt extends OpenPrompt {
   readonly onDraft?: OnDraft | undefined;
   /** For one of the agent's commands: whether it starts a turn and is confirmed like text. */
   readonly startsTurn?: boolean | undefined;
-  /** Whether it can be sent behind this draft; left out: no. */
+  /** Whether it can be appended to this draft. Defaults to no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
 }
 
@@ -94,7 +94,7 @@ export type PromptMessage =
   | { readonly kind: "added"; readonly prompt: OutboxPrompt }
   /** The next prompt may be sent now, if nothing else is in progress. */
   | { readonly kind: "send_next" }
-  /** The prompt is about to be typed, behind this draft. */
+  /** The prompt is about to be typed, after this draft. */
   | { readonly kind: "typing"; readonly promptId: string; readonly draft: string; readonly turnsBefore: number }
   /** Its session was closed, and the prompt given up, before it was typed. */
   | { readonly kind: "revoked"; readonly promptId: string }
@@ -113,7 +113,7 @@ export type PromptMessage =
   | { readonly kind: "sending_ended"; readonly promptId: string }
   /** The agent accepted a prompt, according to its hook (which runs before the prompt is in the transcript) or its transcript. */
   | { readonly kind: "taken"; readonly text: string; readonly by: "hook" | "transcript" }
-  /** The agent took a prompt that may be the one that waits for its confirmation. */
+  /** The agent accepted a prompt, possibly the one that waits for confirmation. */
   | { readonly kind: "other_taken" }
   /** The transcript was searched for a received prompt; `final` when nothing more will be written. */
   | { readonly kind: "searched"; readonly promptId: string; readonly written: boolean; readonly final: boolean }

@@ -21,7 +21,7 @@ import {
 import { sessionError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
 
-/** What closed worktrees left behind. */
+/** The rescues of closed worktrees. */
 export interface Rescues {
   list(caller: Caller): Promise<RescueListOutput>;
   /** @throws PosternError `session_not_found` | `rescue_not_found` */

@@ -32,8 +32,8 @@ export function viewed(state: SessionState, did: "attach" | "leave", now: number
 }
 
 /**
- * The agent took a prompt. The hooks of an agent that ran before this gateway are read from its start; without them, its first prompt
- * was taken at an unknown time.
+ * The agent accepted a prompt. The hooks of an agent that ran before this gateway are read from its start; without them, the time of its
+ * first prompt is unknown.
  */
 export function usedByPrompt(use: SessionState["use"], reportedAt: number | null, now: number): SessionState["use"] {
   const seenAt = use.ranBefore ? null : now;

@@ -23,7 +23,7 @@ export interface SessionState {
   readonly hooks: HooksView;
   /** Since when no turn runs. */
   readonly restingSince: number;
-  /** Turns in the transcript before the newest prompt that the agent took. */
+  /** Turns in the transcript before the newest prompt that the agent accepted. */
   readonly turnsBefore: number;
   /** Permissions that closed without an observed answer, and until when their dialog may still appear. */
   readonly unanswered: { readonly permissions: readonly OpenPermission[]; readonly until: number };
@@ -42,7 +42,7 @@ export interface SessionUse {
   readonly viewers: number;
   /** When it was last used, or found in use; epoch milliseconds. */
   readonly lastAt: number;
-  /** When it took its first prompt: before that it has no background tasks. Null if it took none, or if that time is not known. */
+  /** When it accepted its first prompt; before that, it has no background tasks. Null if it accepted none, or if the time is unknown. */
   readonly firstPromptAt: number | null;
   /** Whether it ran before this gateway: a prompt that no hook reports may not be its first. */
   readonly ranBefore: boolean;

@@ -15,7 +15,7 @@ interface Waiting<Writes, Result> {
 /** A transaction blocks other writers. */
 const defaultMaxTogether = 64;
 
-/** A commit costs more than the work in it, and SQLite blocks this process meanwhile. So writes that arrive during one share the next. */
+/** A commit costs more than its work, and SQLite blocks this process during it. So writes that arrive during a commit share the next one. */
 export function createCommits<Writes, Result, Within>(deps: {
   readonly begin: (task: (within: Within) => Promise<void>) => Promise<void>;
   readonly apply: (within: Within, writes: Writes) => Promise<Result>;

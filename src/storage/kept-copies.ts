@@ -22,7 +22,7 @@ const draftLifetimeMs = dayMs;
  * most for {@link copyLifetimeMs}.
  *
  * @param applied the migrations that the store has
- * @returns the copy; null if another process upgraded the store meanwhile
+ * @returns the copy; null if another process upgraded the store in the meantime
  * @throws PosternError `store_unavailable`
  */
 export async function keepStoreCopy(options: {

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { PosternError } from "../core/errors.ts";
 import { isBusy, makePrivate } from "./sqlite.ts";
 
-/** A lock held until closed or until this process ends, in whatever way. */
+/** A lock held until closed or until this process ends for any reason. */
 export interface ProcessLock {
   /** Idempotent. */
   close(): void;

@@ -426,7 +426,7 @@ export interface Tables {
     entities: Generated<number>;
     facts: Generated<number>;
   };
-  /** Entries that still have to be removed. */
+  /** Entries that still must be removed. */
   log_deletion_entries: { log_id: string; deletion_id: string };
   /** Settings of chats. */
   chats: {

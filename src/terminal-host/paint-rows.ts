@@ -44,7 +44,7 @@ function lastUsedLine({ lines, ybase }: InnerBuffer, columns: number): number {
   return ybase;
 }
 
-/** A line of the alternate screen keeps cells behind the last column after the terminal was made narrower. */
+/** A line of the alternate screen keeps cells beyond the last column after the terminal was made narrower. */
 function usedCells(line: InnerLine, columns: number): number {
   let used = Math.min(columns, line.length);
   while (used > 0 && line.hasContent(used - 1) === 0 && line.getFg(used - 1) === 0 && line.getBg(used - 1) === 0)

@@ -116,7 +116,7 @@ function rejoin(
   pen.print(before.characters);
 }
 
-/** Only printing the last column's character puts the cursor behind it. */
+/** Only printing the last column's character puts the cursor after it. */
 function place(
   { x, y }: Corner,
   { pen, columns, line }: { readonly pen: Pen; readonly columns: number; readonly line: ReturnType<typeof lineAt> },

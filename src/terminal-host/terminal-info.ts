@@ -115,7 +115,7 @@ export interface TerminalRecording {
   /** Whether the program is still running; then request the recording again for newer output. */
   readonly live: boolean;
   readonly sizeBytes: number;
-  /** Everything from `from` (default: the beginning) to now, in order, beginning with the size. Parts that the log drops meanwhile are left out. */
+  /** Everything from `from` (default: the beginning) to now, in order, beginning with the size. Parts that the log drops in the meantime are left out. */
   events(options?: { readonly from?: number }): AsyncIterable<RecordedEvent>;
   /**
    * The screen after everything before `at`; `events({ from: at })` continues from there. Takes a second for 30 MB of output, but blocks

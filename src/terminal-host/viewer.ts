@@ -14,7 +14,7 @@ const SOCKET_HIGH_BYTES = 256 * 1024;
 /** Frame size while catching up: larger frames measured no faster. */
 const CATCH_UP_BYTES = 64 * 1024;
 
-/** Where a viewer begins: behind `offset` bytes and the first `sizes` sizes. */
+/** Where a viewer begins: after `offset` bytes and the first `sizes` sizes. */
 export interface ViewerPlace {
   readonly offset: number;
   readonly sizes: number;

@@ -35,7 +35,7 @@ export class OutputChunk {
     return this.offset + this.data.byteLength;
   }
 
-  /** The part behind `offset`. */
+  /** The part after `offset`. */
   after(offset: number): OutputChunk {
     return offset <= this.offset ? this : new OutputChunk(this.data.subarray(offset - this.offset), offset);
   }

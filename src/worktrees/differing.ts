@@ -11,7 +11,7 @@ export interface Differing {
   readonly name: TreeName;
   /** The base's entry. */
   readonly base: TreeEntry | null;
-  /** The other tree's entry; `unknown` in a work tree, where the file has to be checked. */
+  /** The other tree's entry; `unknown` in a work tree, where the file must be checked. */
   readonly other: TreeEntry | null | "unknown";
   /** Whether it is untracked. */
   readonly untracked: boolean;

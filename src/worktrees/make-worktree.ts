@@ -104,7 +104,7 @@ export async function makeWorktree(
     try {
       return await makeAt(deps, path, { held, record, include });
     } catch (error) {
-      if (!hasCode(error, "worktree_exists")) throw error; // taken meanwhile, from another repository or by another program
+      if (!hasCode(error, "worktree_exists")) throw error; // taken in the meantime, from another repository or by another program
     }
   }
   throw worktreeError(

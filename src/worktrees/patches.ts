@@ -86,7 +86,7 @@ async function putEntries(
   await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
 }
 
-/** A file deleted meanwhile counts as gone. */
+/** A file deleted in the meantime counts as gone. */
 async function putWorkFiles(git: Git, at: GitPlace, files: readonly Compared[]): Promise<void> {
   const names = files.filter(({ other }) => other === "in work tree").map(({ name }) => `${name}\0`);
   if (names.length === 0) return;

@@ -49,7 +49,7 @@ export function DraftQuestion(props: {
   );
 }
 
-/** Asks which of two drafts to keep. Typing continues in this browser's meanwhile. */
+/** Asks which of two drafts to keep. Typing continues in this browser's draft. */
 export function OtherDraft(props: { readonly text: string; readonly onChoose: (which: "this" | "other") => void }) {
   const { text, onChoose } = props;
   return (

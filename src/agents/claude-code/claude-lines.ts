@@ -15,7 +15,7 @@ import {
 } from "../../transcripts/index.ts";
 
 /**
- * The kind of a line, from its first bytes. `user` may be a prompt and has to be parsed; `other` has no turns or facts; `unreadable` is not
+ * The kind of a line, from its first bytes. `user` may be a prompt and must be parsed; `other` has no turns or facts; `unreadable` is not
  * JSON.
  */
 export type ClaudeLineKind =
