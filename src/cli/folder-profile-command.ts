@@ -31,7 +31,7 @@ const maxFileBytes = 262_144;
 
 /** `postern folder profile show|set|proposals|approve`; with or without a running gateway. */
 export function addFolderProfileCommands(parent: Command, context: CliContext): void {
-  const group = parent.command("profile").description("set how agents begin in a folder");
+  const group = parent.command("profile").description("set how agents start in a folder");
 
   describe(group.command("show"), ["postern folder profile show ~/code/app"])
     .description("show a folder's profile; the values of its variables are never shown")
@@ -47,25 +47,25 @@ export function addFolderProfileCommands(parent: Command, context: CliContext): 
     "postern folder profile set . --variables .env.agents",
     "postern folder profile set . --clear teardown,model --unset API_TOKEN",
   ])
-    .description("change a folder's profile; what you do not name stays as it is")
+    .description("change a folder's profile; settings that you do not give are kept")
     .argument("<path>", "a registered folder")
     .option("--setup <script>", "shell script that runs in a new worktree before its agent starts")
     .option("--setup-timeout <seconds>", "end the setup script after this time (default: 600)", seconds(3_600))
     .option("--teardown <script>", "shell script that runs in a worktree before it is removed")
     .option("--teardown-timeout <seconds>", "end the teardown script after this time (default: 60)", seconds(600))
-    .option("--agent <name>", "agent of new sessions that name none")
-    .option("--model <name>", "model of new sessions that name none")
+    .option("--agent <name>", "default agent for new sessions")
+    .option("--model <name>", "default model for new sessions")
     .option(
       "--permission-mode <mode>",
-      `permission mode of new sessions that name none: ${permissionModeSchema.options.join(", ")}`,
+      `default permission mode for new sessions: ${permissionModeSchema.options.join(", ")}`,
       oneOf(permissionModeSchema),
     )
     .option(
       "--branch-prefix <prefix>",
-      "begins the names of new branches (default: postern/)",
+      "prefix of the names of new branches (default: postern/)",
       oneOf(branchPrefixSchema),
     )
-    .option("--variables <file>", "set variables from lines NAME=value of a file; - for standard input")
+    .option("--variables <file>", "set variables from NAME=value lines in a file; - for standard input")
     .option("--unset <name>", "remove a variable; can be repeated", collect)
     .option("--clear <list>", `clear settings: ${clearable.join(", ")}`, listOf(clearableSchema))
     .action(async (path: string, options: SetOptions) => {
@@ -147,14 +147,14 @@ async function readEnvironment({ stdin, cwd }: CliContext, file: string): Promis
   }
 }
 
-/** Lines `NAME=value`; empty lines and those that begin with `#` are skipped, quotes around a value are removed. */
+/** Parses `NAME=value` lines. Skips empty lines and lines that start with `#`, and removes quotes around values. */
 export function parseEnvironment(text: string): Readonly<Record<string, string>> {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
   const entries = lines.flatMap((line, index) => {
     if (line === "" || line.startsWith("#")) return [];
     const match = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(line);
     const [, name, value = ""] = match ?? [];
-    // The line may have a secret.
+    // The line may contain a secret.
     if (name === undefined) throw new PosternError("usage", `Line ${index + 1} of the variables is not NAME=value.`);
     return [[name, /^(["'])(.*)\1$/.exec(value)?.[2] ?? value] as const];
   });

@@ -41,7 +41,7 @@ export interface AllowedDir {
 /** The registered folders and the folder rule. Read from the store at every call, so that a change takes effect immediately. */
 export interface Folders {
   /**
-   * Registers an existing directory by its real path, or changes its settings. Without `worktreeName`, that stays as it is.
+   * Registers an existing directory by its real path, or changes its settings. Without `worktreeName`, the current one is kept.
    * @throws PosternError `invalid_request` | `dir_not_found` | `dir_not_allowed` (it is, contains or is in Postern's own folder)
    */
   add(
@@ -201,7 +201,7 @@ interface FolderSettings {
 interface FolderStore {
   /** In the order of their paths. */
   list(): Promise<readonly Folder[]>;
-  /** Updates an existing folder; its worktree name stays without a new one. */
+  /** Updates an existing folder; its worktree name is kept unless a new one is given. */
   put(path: string, settings: FolderSettings): Promise<Folder>;
   /** @returns null if there was none */
   remove(path: string): Promise<Folder | null>;
@@ -233,7 +233,7 @@ function createFolderStore(deps: { readonly db: Kysely<Tables>; readonly clock: 
   };
 }
 
-/** Names a folder in routes. The same folder gets the same id when it is registered again. */
+/** The folder's id in routes. A folder that is registered again gets the same id. */
 export function folderIdOf(path: string): string {
   return sha256(path).slice(0, 24);
 }

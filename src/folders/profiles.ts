@@ -28,7 +28,7 @@ export interface ProfileScript {
   readonly timeoutMs: number;
 }
 
-/** How agents begin in a directory. */
+/** How agents start in a directory. */
 export interface StartProfile extends Pick<ProfileSettings, "agent" | "model" | "permissionMode" | "branchPrefix"> {
   readonly env: Variables;
   readonly setup: ProfileScript | null;
@@ -40,7 +40,7 @@ export interface FolderProfiles {
   /** @throws PosternError `folder_not_found` */
   read(folder: FolderName): Promise<FolderProfile>;
   /**
-   * Changes a profile, in one step with reading it.
+   * Reads and changes a profile atomically.
    * @throws PosternError `folder_not_found` | `invalid_request` (a variable that cannot be set) | `agent_unknown`
    */
   change(
@@ -51,7 +51,7 @@ export interface FolderProfiles {
     },
   ): Promise<FolderProfile>;
   /**
-   * The profile of the innermost folder that holds `dir`, with what its repository proposes and the owner approved.
+   * The profile of the innermost folder that holds `dir`, including the approved proposal of its repository.
    * @param checkout the directory whose repository is read for a proposal, if not `dir`
    */
   startProfileOf(dir: string, checkout?: string): Promise<StartProfile>;
@@ -80,7 +80,7 @@ const noSettings: ProfileSettings = {
   ...{ agent: null, model: null, permissionMode: null, branchPrefix: null },
 };
 
-/** Fields of a later version are ignored. */
+/** Fields from a later version are ignored. */
 const storedSettingsSchema = z.object(proposalContentSchema.shape).extend({
   permissionMode: permissionModeSchema.nullable().optional(),
 });
@@ -210,7 +210,7 @@ function withoutGaps(given: z.infer<typeof storedSettingsSchema>): ProfileSettin
   return { setup, setupTimeoutMs, teardown, teardownTimeoutMs, agent, model, permissionMode, branchPrefix };
 }
 
-/** The owner's settings come first. A script keeps its own limit, and a model its own agent. */
+/** The owner's settings take precedence. A script keeps its limit, and a model its agent. */
 function filledFrom(own: ProfileSettings, proposed: ProposalContent | null): ProfileSettings {
   if (proposed === null) return own;
   const { setup = null, setupTimeoutMs = null, teardown = null, teardownTimeoutMs = null } = proposed;
@@ -228,7 +228,7 @@ function scriptOf(text: string | null, timeoutMs: number): ProfileScript | null 
   return text === null ? null : { text, timeoutMs };
 }
 
-/** A complete profile from the body of a PUT: what is left out is cleared, except for variables. */
+/** A complete profile from the body of a PUT. Fields that are left out are cleared, except for variables. */
 export function replacedBy(
   input: z.infer<typeof storedSettingsSchema> & { readonly env?: Readonly<Record<string, string | null>> | undefined },
 ): Parameters<FolderProfiles["change"]>[1] {

@@ -15,11 +15,11 @@ export const proposalFile = ".postern.json";
 /** Two scripts of the largest size fit. A larger file is not a proposal. */
 const maxBytes = 65_536;
 
-/** Profiles that repositories propose. They have no effect until the owner approved exactly this content. */
+/** Profiles that repositories propose. They have no effect until the owner approves exactly this content. */
 export interface Proposals {
   /**
-   * The approved profile of a repository; null if its file is missing, or is not exactly what the owner approved. Then the owner is asked:
-   * it is listed. The file is read once, so that what was compared is what is returned.
+   * The approved profile of a repository; null if its file is missing or differs from the approved content. A different file is listed for
+   * approval. The file is read once, so that the compared content is the returned content.
    */
   approvedIn(place: {
     /** The registered folder. */
@@ -29,9 +29,9 @@ export interface Proposals {
     /** The same directory in the worktree whose file counts. */
     readonly checkout: string;
   }): Promise<ProposalContent | null>;
-  /** Of the repositories in a folder that an agent was started in, and of the folder itself. */
+  /** Proposals of the folder itself, and of repositories in it in which an agent was started. */
   list(folder: string): Promise<readonly ProfileProposal[]>;
-  /** @throws PosternError `proposal_changed` (another content) | `invalid_request` (it cannot be used) */
+  /** @throws PosternError `proposal_changed` (different content) | `invalid_request` (it cannot be used) */
   approve(folder: string, request: { readonly repository: string; readonly hash: string }): Promise<ProfileProposal>;
 }
 
@@ -41,7 +41,7 @@ export function createProposals({ db, clock }: { readonly db: Kysely<Tables>; re
   const rowOf = (repository: string) =>
     db.selectFrom("profile_proposals").selectAll().where("repository", "=", repository).executeTakeFirst();
 
-  /** Keeps the content for the owner to read, once. */
+  /** Stores the content once, for the owner to read. */
   async function propose(repository: string, folder: string, content: string): Promise<void> {
     const values = { folder, proposed: content, proposed_at: clock.now() };
     await db
@@ -153,7 +153,7 @@ async function readProposal(root: string): Promise<string | null> {
       ({ bytesRead } = await file.read(buffer, filled, buffer.byteLength - filled, filled));
     }
     const text = buffer.toString("utf8", 0, Math.min(filled, maxBytes));
-    // The store takes no NUL; JSON has none.
+    // The store does not accept NUL, and JSON contains none.
     return filled > maxBytes || text.includes("\0") || !text.isWellFormed() ? null : text;
   } finally {
     await file.close();

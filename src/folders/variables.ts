@@ -4,8 +4,8 @@ import { variableNameSchema } from "../wire/folder-profiles.ts";
 /** Why a variable cannot be set, by its name or the start of its name. */
 const refused: readonly { readonly names: readonly string[]; readonly reason: string }[] = [
   { names: ["POSTERN_*"], reason: "Postern sets it for its own hooks" },
-  { names: ["LD_*", "DYLD_*", "GCONV_PATH"], reason: "the system's loader would run other code in Postern's hooks" },
-  { names: ["NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*"], reason: "Node would run other code in Postern's hooks" },
+  { names: ["LD_*", "DYLD_*", "GCONV_PATH"], reason: "the system's loader could run other code in Postern's hooks" },
+  { names: ["NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*"], reason: "Node could run other code in Postern's hooks" },
   {
     names: ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "PROMPT_COMMAND"],
     reason: "shells read it before they run Postern's hooks",
@@ -15,7 +15,7 @@ const refused: readonly { readonly names: readonly string[]; readonly reason: st
   { names: ["VISUAL", "EDITOR"], reason: "Postern sends long prompts with it" },
 ];
 
-/** The store and the kernel hold this easily; longer values belong in files. */
+/** The store and the kernel can easily hold this. Longer values belong in files. */
 const maxTotalBytes = 131_072;
 
 /** @throws PosternError `invalid_request` with the reason why a variable cannot be set */
@@ -35,11 +35,11 @@ export function checkVariables(
   }
   const sizeBytes = Object.entries(env).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
   if (sizeBytes > maxTotalBytes) {
-    throw new PosternError("invalid_request", "The variables are too large together. Put long values into a file.");
+    throw new PosternError("invalid_request", "The variables are too large in total. Put long values into a file.");
   }
 }
 
-const movingReason = "it moves the agent's transcripts, which Postern then does not find";
+const movingReason = "it moves the agent's transcripts, so that Postern cannot find them";
 
 function reasonAgainst(name: string): string | null {
   const found = refused.find(({ names }) =>

@@ -21,7 +21,7 @@ const tags = ["folders"];
 const params = z.strictObject({ folderId: folderIdSchema });
 const config = { access: "admin" } as const;
 
-/** `/api/folders/{folderId}/profile`: how agents begin in a folder; and what its repositories propose. */
+/** `/api/folders/{folderId}/profile`: how agents start in a folder, and the profiles that its repositories propose. */
 export function folderProfileRoutes(deps: FolderProfileRoutesDeps): RouteModule {
   return (server) => {
     addProfile(server, deps);
@@ -37,7 +37,7 @@ function addProfile({ app, actorOf }: RouteServer, { profiles, audit }: FolderPr
     schema: {
       operationId: "getFolderProfile",
       tags,
-      summary: "Returns how agents begin in a folder. The values of its variables are never returned.",
+      summary: "Returns a folder's profile: how agents start in it. The values of its variables are never returned.",
       params,
       response: { 200: folderProfileSchema },
     },
@@ -51,7 +51,7 @@ function addProfile({ app, actorOf }: RouteServer, { profiles, audit }: FolderPr
     schema: {
       operationId: "putFolderProfile",
       tags,
-      summary: "Sets how agents begin in a folder.",
+      summary: "Sets a folder's profile: how agents start in it.",
       description:
         "Replaces the profile: fields that are left out are cleared, except for the variables. Scripts run as the user of the gateway, so " +
         "they need the scope `admin`. The variables are for agents and scripts in the folder, and are stored encrypted.",
@@ -79,8 +79,8 @@ function addProposals({ app, actorOf }: RouteServer, deps: FolderProfileRoutesDe
       tags,
       summary: "Lists the profiles that repositories in a folder propose.",
       description:
-        "A repository proposes a profile in `.postern.json`. It is listed when the folder is the repository, or once a session was started " +
-        "in it. It has no effect until you approve exactly this content.",
+        "A repository proposes a profile in `.postern.json`. It is listed if the folder is the repository, or once a session was " +
+        "started in the repository. It has no effect until you approve exactly this content.",
       params,
       response: { 200: profileProposalsSchema },
     },
@@ -96,7 +96,7 @@ function addProposals({ app, actorOf }: RouteServer, deps: FolderProfileRoutesDe
     schema: {
       operationId: "approveProfileProposal",
       tags,
-      summary: "Approves the profile that a repository proposes. Another content needs a new approval.",
+      summary: "Approves the profile that a repository proposes. Changed content needs a new approval.",
       params,
       body: approveProposalInputSchema,
       response: { 200: profileProposalSchema },

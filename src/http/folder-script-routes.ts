@@ -24,7 +24,7 @@ export function folderScriptRoutes({ scripts, rerun }: FolderScriptRoutesDeps): 
         tags,
         summary: "Lists runs of setup and teardown scripts, latest first.",
         description:
-          "Attach to the terminal of a run by its `scriptId`, also after its end. The last 50 runs since the start of the gateway are kept.",
+          "Attach to the terminal of a run with its `scriptId`, even after it has ended. The last 50 runs since the start of the gateway are kept.",
         querystring: scriptRunsQuerySchema,
         response: { 200: scriptRunsSchema },
       },
@@ -55,7 +55,7 @@ export function folderScriptRoutes({ scripts, rerun }: FolderScriptRoutesDeps): 
       schema: {
         operationId: "stopScript",
         tags,
-        summary: "Ends a running setup or teardown script with everything that it started.",
+        summary: "Ends a running setup or teardown script and everything that it started.",
         params: z.strictObject({ scriptId: textSchema(200) }),
         response: { 200: scriptRunSchema },
       },

@@ -11,7 +11,7 @@ import type { FolderRule } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import type { FolderScript } from "./ports.ts";
 
-/** What to run, and for which session. */
+/** The script to run, and its session. */
 export interface ScriptRequest {
   readonly kind: ScriptRun["kind"];
   readonly sessionId: string;
@@ -37,9 +37,9 @@ export interface FolderScripts {
   begin(request: ScriptRequest): Promise<{ readonly run: ScriptRun; readonly ended: Promise<EndedScript> }>;
   /** The latest run of this kind; null for none. */
   latest(sessionId: string, kind: ScriptRun["kind"]): ScriptRun | null;
-  /** Those that the caller may see, latest first. */
+  /** Runs that the caller may see, latest first. */
   list(caller: Caller, sessionId?: string): Promise<readonly ScriptRun[]>;
-  /** Ends a run with everything that it started. @throws PosternError `script_not_found` */
+  /** Ends a run and everything that it started. @throws PosternError `script_not_found` */
   stop(scriptId: string, caller: Caller): Promise<ScriptRun>;
   /** The terminal of a run; null for an unknown id, or without access to its directory. */
   find(scriptId: string, caller: Caller): Promise<{ readonly terminalId: string; watch(): () => void } | null>;
@@ -59,11 +59,11 @@ interface Run {
   cancelLimit: () => void;
 }
 
-/** Enough to read what happened; the oldest finished ones make room. */
+/** Enough to see what happened. The oldest finished runs are dropped. */
 const maxKept = 50;
 /** Far more than sessions start at once. */
 const maxRunning = 20;
-/** A script that is ended can clean up before it is killed. */
+/** Time for a script to clean up before it is killed. */
 const graceMs = 2_000;
 const size = { cols: 120, rows: 40 };
 
@@ -116,7 +116,7 @@ export function createFolderScripts(deps: {
     }
   }
 
-  /** For an ended one, what it left running. */
+  /** For a finished script, ends the processes that it left running. */
   async function end({ terminalId, now }: Run): Promise<void> {
     try {
       await host.end(terminalId, { graceMs });
@@ -138,13 +138,13 @@ export function createFolderScripts(deps: {
     }
   }
 
-  /** Files of an earlier gateway go. */
+  /** Removes files of an earlier gateway. */
   async function emptyFolder(): Promise<void> {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** A file, because every user of the machine can read command lines. */
+  /** Stored in a file, because every user of the machine can read command lines. */
   async function spawn({ now, terminalId, script }: Run, env: ScriptRequest["env"]): Promise<void> {
     prepared ??= emptyFolder();
     await prepared;

@@ -54,7 +54,7 @@ export interface FolderScript {
   readonly timeoutMs: number;
 }
 
-/** How agents begin in a directory. A field that a caller sets wins. */
+/** How agents start in a directory. A field that a caller sets wins. */
 export interface StartProfile {
   readonly agent: string | null;
   readonly model: string | null;

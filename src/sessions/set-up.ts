@@ -29,8 +29,7 @@ interface SetUpRequest {
 }
 
 /**
- * Runs the folder's setup script in the session's worktree, to its end. Does nothing without one of them.
- * @throws PosternError `setup_failed` | `terminal_host_unavailable`
+ * Runs the folder's setup script in the session's worktree, to its end. Does nothing if there is no script or no worktree. @throws PosternError `setup_failed` | `terminal_host_unavailable`
  */
 export async function setUp(deps: SetUpDeps, { sessionId, template, profile, onSetup }: SetUpRequest): Promise<void> {
   const worktree = await deps.worktrees.ofSession(sessionId);
@@ -77,10 +76,10 @@ function beginScript(
   return scripts.begin({ kind, sessionId, dir: path, script, env });
 }
 
-/** How a teardown ended, for the answer of a close. */
+/** How a teardown ended, for the response to a close. */
 export type Teardown = Pick<ScriptRun, "scriptId" | "state" | "exitCode">;
 
-/** Runs the folder's teardown script before a worktree goes; null without one. A failure does not keep the worktree. */
+/** Runs the folder's teardown script before a worktree is removed; null if there is none. The worktree is removed even after a failure. */
 export async function tearDown(
   deps: SetUpDeps & { readonly log: Log },
   { sessionId, template }: { readonly sessionId: string; readonly template: AgentTemplate },

@@ -7,14 +7,14 @@ import type { StartProfile } from "./ports.ts";
 /** The profile for a directory, which may be a worktree. */
 export type ProfileOf = (dir: string) => Promise<StartProfile>;
 
-/** Who starts a session, where, and the agent and model that the caller named. */
+/** The caller that starts a session, the directory, and the requested agent and model. */
 interface Wish {
   readonly agent?: string | undefined;
   readonly model?: string | undefined;
 }
 
 /**
- * The agent and model of a new session: those that the caller named, else the profile's. The profile's model goes with its agent only.
+ * The agent and model of a new session: the requested ones, or else the profile's. The profile's model applies only to its agent.
  * @throws PosternError as `resolveAgent`
  */
 export async function agentAndModel<T extends { readonly template: AgentTemplate }>(
@@ -30,7 +30,7 @@ export async function agentAndModel<T extends { readonly template: AgentTemplate
 }
 
 /**
- * The permission mode of a new session whose caller named none. A profile gives no caller more than it could request: without
+ * The permission mode of a new session if none was requested. A profile never allows more than the caller could request: without
  * `coding:drive`, or for `all` without the folder's scope `exec`, the agent asks.
  */
 export async function defaultMode(

@@ -2,14 +2,14 @@ import type { TranscriptFacts } from "./turn-index.ts";
 import { cut } from "./turn-parts.ts";
 
 const titleCharacters = 200;
-/** A title of a prompt's own words fits a line of the session list. */
+/** A title taken from a prompt fits on one line of the session list. */
 const promptTitleCharacters = 100;
 /** A shorter sentence, such as "Hi!", does not describe the prompt. */
 const minSentenceCharacters = 15;
-/** The beginning of a prompt, in which its first line is looked for. */
+/** The start of a prompt, in which to look for its first line. */
 const searchedCharacters = 4_000;
 
-/** A session's title: its own, or else the beginning of its first prompt. */
+/** A session's title, or else the start of its first prompt. */
 export function sessionTitle({ ownTitle, firstPrompt }: Pick<TranscriptFacts, "ownTitle" | "firstPrompt">) {
   return titleFrom(ownTitle ?? "") ?? promptTitle(firstPrompt ?? "");
 }
@@ -21,14 +21,14 @@ export function titleFrom(text: string): string | null {
 }
 
 /**
- * The first line of a prompt that has words, without the signs of Markdown. A line that is too long for a title ends with a sentence, or
- * between two words.
+ * The first line of a prompt with words, without Markdown syntax. A line that is too long for a title is cut after a sentence or between
+ * words.
  */
 export function promptTitle(prompt: string): string | null {
   const lines = cut(prompt, searchedCharacters)
     .split(/[\n\r\u2028\u2029]/)
     .map(withoutMarkup);
-  // A prompt of signs only, such as "?", is its own title.
+  // A prompt without words, such as "?", is used as the title.
   const line = lines.find((text) => /[\p{L}\p{N}]/u.test(text)) ?? inOneLine(prompt.slice(0, searchedCharacters));
   return line === "" ? null : shortened(line);
 }
@@ -44,7 +44,7 @@ function shortened(line: string): string {
   return `${(space > promptTitleCharacters / 2 ? start.slice(0, space) : cut(start, promptTitleCharacters - 1)).replace(/[\s,;:–-]+$/u, "")}…`;
 }
 
-/** A line without the signs that Markdown puts before and around words; "" for the line that opens a code block. */
+/** A line without Markdown syntax; "" for the line that opens a code block. */
 function withoutMarkup(line: string): string {
   const text = inOneLine(line);
   if (/^(```|~~~)/.test(text)) return "";

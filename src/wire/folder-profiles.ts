@@ -13,14 +13,14 @@ export const teardownTimeoutSchema = z.int().min(1_000).max(600_000);
 export const defaultSetupTimeoutMs = 600_000;
 export const defaultTeardownTimeoutMs = 60_000;
 
-/** Begins the names of new branches. Git checks the whole name. */
+/** The prefix of new branch names. Git checks the whole name. */
 export const branchPrefixSchema = z
   .string()
   .min(1)
   .max(50)
   .regex(/^[\p{L}\p{N}][\p{L}\p{N}._/-]*$/u, { error: "Use letters, digits, `.`, `_`, `-` and `/`" })
   .refine((prefix) => !/\.\.|\/\/|\/\.|\.lock\/|\.\/|@\{/.test(prefix), {
-    error: "No branch name can begin like this",
+    error: "No branch name can start like this",
   });
 
 export const variableNameSchema = z
@@ -35,7 +35,7 @@ const variableValueSchema = z
   .max(32_768)
   .refine((value) => !value.includes("\0"), { error: "Contains a NUL character" });
 
-/** What a profile and a proposal have in common. */
+/** The common fields of a profile and a proposal. */
 const startFields = {
   setup: scriptSchema.nullable().describe("Shell script that runs in a new worktree before its agent starts."),
   setupTimeoutMs: setupTimeoutSchema
@@ -45,18 +45,18 @@ const startFields = {
   teardownTimeoutMs: teardownTimeoutSchema
     .nullable()
     .describe(`The teardown script is ended after this time. Null: ${defaultTeardownTimeoutMs}.`),
-  agent: textSchema(100).nullable().describe("Agent of new sessions that name none."),
-  model: textSchema(200).nullable().describe("Model of new sessions of the profile's agent that name none."),
+  agent: textSchema(100).nullable().describe("Default agent for new sessions."),
+  model: textSchema(200).nullable().describe("Default model for new sessions of the profile's agent."),
   branchPrefix: branchPrefixSchema
     .nullable()
-    .describe("Begins the names of branches for worktrees without a branch name. Null: `postern/`."),
+    .describe("Prefix of branch names that are chosen automatically. Null: `postern/`."),
 };
 
 const profileFields = {
   ...startFields,
   permissionMode: permissionModeSchema
     .nullable()
-    .describe("Permission mode of new sessions that name none, for callers who can use it."),
+    .describe("Default permission mode for new sessions, for callers that can use it."),
 };
 
 /** `GET /api/folders/{folderId}/profile` */
@@ -66,7 +66,7 @@ export const folderProfileSchema = z
     path: z.string(),
     ...profileFields,
     env: z.array(z.string()).describe("Names of the variables. Their values are never returned."),
-    updatedAt: z.string().nullable().describe("Null for a folder without a profile."),
+    updatedAt: z.string().nullable().describe("Null if the folder has no profile."),
   })
   .meta({ id: "FolderProfile" });
 
@@ -95,10 +95,10 @@ export const profileProposalSchema = z
     repository: z.string(),
     state: z
       .enum(["proposed", "changed", "approved"])
-      .describe("`changed`: another content was approved, and this one is not used."),
+      .describe("`changed`: different content was approved, and this one is not used."),
     hash: z.string().describe("SHA-256 of the content, hex."),
     content: z.string().describe("The content of the file. Untrusted."),
-    error: z.string().nullable().describe("Why it cannot be used."),
+    error: z.string().nullable().describe("Why the content cannot be used."),
     approved: z.string().nullable().describe("The content that was approved last."),
     proposedAt: z.string().nullable(),
     approvedAt: z.string().nullable(),

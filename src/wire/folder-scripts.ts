@@ -6,7 +6,7 @@ export const scriptRunSchema = z
   .object({
     scriptId: z.string().describe("Attach to it like a session, while it runs and afterwards."),
     kind: z.enum(["setup", "teardown"]),
-    sessionId: z.string().describe("Its session, which may not have started yet."),
+    sessionId: z.string().describe("The session, which may not have started yet."),
     dir: z.string().describe("The worktree."),
     state: z
       .enum(["running", "succeeded", "failed", "timed_out"])

@@ -20,13 +20,13 @@ interface LineProps {
   readonly index: number;
   readonly selected: boolean;
   readonly focusable: boolean;
-  /** Side by side: long lines wrap. `old`: the copy of an unchanged line on the left, which takes no comments. */
+  /** Side by side: long lines wrap. `old`: the copy of an unchanged line on the left, on which one cannot comment. */
   readonly side: "both" | "old" | "new";
   readonly onLine: (index: number, shiftKey: boolean) => void;
   readonly onFocus: (index: number) => void;
 }
 
-/** A line of a patch. Its number is the button to comment on it. */
+/** A line of a patch. Its line number is a button for commenting on it. */
 export const PatchLineView = memo(function PatchLineView(props: LineProps) {
   const { line, pieces, index, selected, focusable, side, onLine, onFocus } = props;
   const { kind, text, number, oldNumber } = line;

@@ -1,6 +1,6 @@
 import { type DiffLine, diffOfPatch } from "../session/line-diff.ts";
 
-/** A line of a patch, with its number in the old file too. Of a `hunk`, both are null. */
+/** A line of a patch, with its numbers in the new and the old file. Both are null for a `hunk`. */
 export interface PatchLine extends DiffLine {
   readonly oldNumber: number | null;
 }
@@ -11,7 +11,7 @@ export function linesOfPatch(patch: string): readonly PatchLine[] {
   return diffOfPatch(patch).map((line) => {
     if (line.kind === "hunk") {
       const [, start = "", count = "1"] = /^@@ -(\d+)(?:,(\d+))? /.exec(line.text) ?? [];
-      // Of no lines, git names the one before.
+      // For an empty range, git gives the previous line.
       old = Number(start) + (count === "0" ? 1 : 0);
       return { ...line, oldNumber: null };
     }
@@ -19,7 +19,7 @@ export function linesOfPatch(patch: string): readonly PatchLine[] {
   });
 }
 
-/** What is shown next to each other, by index. Both are the same for a line that is on both sides, or takes the whole row. */
+/** Lines shown next to each other, by index. The two are equal for a line that is on both sides, or takes the whole row. */
 export interface PatchRow {
   readonly left: number | null;
   readonly right: number | null;
@@ -29,7 +29,7 @@ export function unifiedRows(lines: readonly PatchLine[]): readonly PatchRow[] {
   return lines.map((_, index) => ({ left: index, right: index }));
 }
 
-/** Removed lines are next to the added ones that follow them. */
+/** Removed lines are shown next to the added lines that follow them. */
 export function splitRows(lines: readonly PatchLine[]): readonly PatchRow[] {
   const rows: PatchRow[] = [];
   for (let at = 0; at < lines.length; ) {
@@ -47,7 +47,7 @@ export function splitRows(lines: readonly PatchLine[]): readonly PatchRow[] {
   return rows;
 }
 
-/** How many lines from `from` on are of this kind. */
+/** The number of consecutive lines of this kind, starting at `from`. */
 export function runOf(lines: readonly DiffLine[], from: number, kind: DiffLine["kind"]): number {
   let end = from;
   while (lines[end]?.kind === kind) end += 1;

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** How agents begin in a folder, and the profiles that its repositories propose. */
+/** How agents start in a folder, and the profiles that its repositories propose. */
 export const folderProfilesMigration: Migration = {
   async up({ schema }) {
     await schema
