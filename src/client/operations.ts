@@ -790,17 +790,17 @@ export type FolderProfile = {
   readonly teardown: string | null;
   /** The teardown script is ended after this time. Null: 60000. */
   readonly teardownTimeoutMs: number | null;
-  /** Agent of new sessions that name none. */
+  /** Default agent for new sessions. */
   readonly agent: string | null;
-  /** Model of new sessions of the profile's agent that name none. */
+  /** Default model for new sessions of the profile's agent. */
   readonly model: string | null;
-  /** Begins the names of branches for worktrees without a branch name. Null: `postern/`. */
+  /** Prefix of branch names that are chosen automatically. Null: `postern/`. */
   readonly branchPrefix: string | null;
-  /** Permission mode of new sessions that name none, for callers who can use it. */
+  /** Default permission mode for new sessions, for callers that can use it. */
   readonly permissionMode: "ask" | "edits" | "all" | null;
   /** Names of the variables. Their values are never returned. */
   readonly env: ReadonlyArray<string>;
-  /** Null for a folder without a profile. */
+  /** Null if the folder has no profile. */
   readonly updatedAt: string | null;
 };
 
@@ -1332,13 +1332,13 @@ export type Problem = {
 
 export type ProfileProposal = {
   readonly repository: string;
-  /** `changed`: another content was approved, and this one is not used. */
+  /** `changed`: different content was approved, and this one is not used. */
   readonly state: "proposed" | "changed" | "approved";
   /** SHA-256 of the content, hex. */
   readonly hash: string;
   /** The content of the file. Untrusted. */
   readonly content: string;
-  /** Why it cannot be used. */
+  /** Why the content cannot be used. */
   readonly error: string | null;
   /** The content that was approved last. */
   readonly approved: string | null;
@@ -1410,13 +1410,13 @@ export type PutFolderProfileInput = {
   readonly teardown?: string | null | undefined;
   /** The teardown script is ended after this time. Null: 60000. */
   readonly teardownTimeoutMs?: number | null | undefined;
-  /** Agent of new sessions that name none. */
+  /** Default agent for new sessions. */
   readonly agent?: string | null | undefined;
-  /** Model of new sessions of the profile's agent that name none. */
+  /** Default model for new sessions of the profile's agent. */
   readonly model?: string | null | undefined;
-  /** Begins the names of branches for worktrees without a branch name. Null: `postern/`. */
+  /** Prefix of branch names that are chosen automatically. Null: `postern/`. */
   readonly branchPrefix?: string | null | undefined;
-  /** Permission mode of new sessions that name none, for callers who can use it. */
+  /** Default permission mode for new sessions, for callers that can use it. */
   readonly permissionMode?: "ask" | "edits" | "all" | null | undefined;
   /** Variables for agents and scripts. Null keeps the stored value; a variable that is left out is removed. Without `env`, all are kept. */
   readonly env?: Readonly<Record<string, string | null>> | undefined;
@@ -1694,7 +1694,7 @@ export type ScriptRun = {
   /** Attach to it like a session, while it runs and afterwards. */
   readonly scriptId: string;
   readonly kind: "setup" | "teardown";
-  /** Its session, which may not have started yet. */
+  /** The session, which may not have started yet. */
   readonly sessionId: string;
   /** The worktree. */
   readonly dir: string;
@@ -2411,21 +2411,21 @@ export interface Operations {
   removeFolder<T = Folder>(input: {
     readonly path: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Returns how agents begin in a folder. The values of its variables are never returned. Needs the scope `admin`. */
+  /** Returns a folder's profile: how agents start in it. The values of its variables are never returned. Needs the scope `admin`. */
   getFolderProfile<T = FolderProfile>(input: {
     readonly folderId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Sets how agents begin in a folder. Replaces the profile: fields that are left out are cleared, except for the variables. Scripts run as the user of the gateway, so they need the scope `admin`. The variables are for agents and scripts in the folder, and are stored encrypted. Needs the scope `admin`. */
+  /** Sets a folder's profile: how agents start in it. Replaces the profile: fields that are left out are cleared, except for the variables. Scripts run as the user of the gateway, so they need the scope `admin`. The variables are for agents and scripts in the folder, and are stored encrypted. Needs the scope `admin`. */
   putFolderProfile<T = FolderProfile>(input: {
     readonly folderId: string;
   } & PutFolderProfileInput, options?: CallOptions<T>): Promise<T>;
-  /** Lists the profiles that repositories in a folder propose. A repository proposes a profile in `.postern.json`. It is listed when the folder is the repository, or once a session was started in it. It has no effect until you approve exactly this content. Needs the scope `admin`. */
+  /** Lists the profiles that repositories in a folder propose. A repository proposes a profile in `.postern.json`. It is listed if the folder is the repository, or once a session was started in the repository. It has no effect until you approve exactly this content. Needs the scope `admin`. */
   listProfileProposals<T = {
     readonly proposals: ReadonlyArray<ProfileProposal>;
   }>(input: {
     readonly folderId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Approves the profile that a repository proposes. Another content needs a new approval. Needs the scope `admin`. */
+  /** Approves the profile that a repository proposes. Changed content needs a new approval. Needs the scope `admin`. */
   approveProfileProposal<T = ProfileProposal>(input: {
     readonly folderId: string;
   } & ApproveProposalInput, options?: CallOptions<T>): Promise<T>;
@@ -2889,7 +2889,7 @@ export interface Operations {
     readonly sessionId: string;
     readonly promptId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Lists runs of setup and teardown scripts, latest first. Attach to the terminal of a run by its `scriptId`, also after its end. The last 50 runs since the start of the gateway are kept. Needs the scope `coding:read`. */
+  /** Lists runs of setup and teardown scripts, latest first. Attach to the terminal of a run with its `scriptId`, even after it has ended. The last 50 runs since the start of the gateway are kept. Needs the scope `coding:read`. */
   listScripts<T = {
     readonly scripts: ReadonlyArray<ScriptRun>;
   }>(input?: {
@@ -2899,7 +2899,7 @@ export interface Operations {
   runSetup<T = ScriptRun>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Ends a running setup or teardown script with everything that it started. Needs the scope `coding:write`. */
+  /** Ends a running setup or teardown script and everything that it started. Needs the scope `coding:write`. */
   stopScript<T = ScriptRun>(input: {
     readonly scriptId: string;
   }, options?: CallOptions<T>): Promise<T>;
