@@ -161,7 +161,7 @@ export function addSearchCommand(group: Command, context: CliContext): void {
     "postern coding search --json 登录 | jq -r '.sessions[].sessionId'",
   ])
     .description(
-      'search all sessions on this machine; all words must occur, "quoted words" as a phrase, and the last word also as a prefix',
+      'search all sessions on this machine. All words must occur; "quoted words" match as a phrase, and the last word also matches as a prefix',
     )
     .argument("<query...>", "words to search for")
     .option(

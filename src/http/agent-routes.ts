@@ -162,9 +162,9 @@ function addInstall({ app, actorOf }: RouteServer, { jobs }: AgentSetupRoutesDep
       tags,
       summary: "Installs the agent from npm in a terminal, with the command from GET /api/agents/setup.",
       description:
-        "Attach to the returned id as you would to a session; this requires the scope `admin`. While it runs, a second call returns " +
-        "the same id. It waits, without a terminal, while another agent is being installed, and is cancelled after 10 minutes. It does " +
-        "not configure the agent.",
+        "Attach to the returned id as you would to a session; this requires the scope `admin`. While the installation runs, a second " +
+        "call returns the same id. The installation waits, without a terminal, while another agent is being installed, and is " +
+        "cancelled after 10 minutes. It does not configure the agent.",
       params,
       response: { 200: agentTerminalSchema },
     },

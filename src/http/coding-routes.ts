@@ -110,7 +110,7 @@ export function changesRoutes({ diff, closePreview }: ChangesRoutesDeps): RouteM
       schema: {
         operationId: "closePreview",
         tags,
-        summary: "Returns what closing a session would do to its worktree.",
+        summary: "Previews what closing a session would do to its worktree.",
         params,
         response: { 200: closePreviewSchema },
       },

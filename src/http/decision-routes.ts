@@ -90,7 +90,7 @@ function addDecision(app: HttpApp, deps: DecisionRoutesDeps, deciding: Deciding)
       tags: ["oauth"],
       summary: "Allows or denies an authorization request and redirects the browser to the client.",
       description:
-        "For pages of the gateway and personal tokens with `admin`. Errors are also reported by redirect, unless the client or redirect URI is unknown.",
+        "For pages of the gateway and personal tokens with `admin`. Errors are reported to the client by redirect, unless the client or the redirect URI is unknown.",
       body: decisionFormSchema,
       bodyType: "application/x-www-form-urlencoded",
       response: { 303: z.undefined().describe("Redirect to the client with a code or an error") },

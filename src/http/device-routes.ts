@@ -56,7 +56,7 @@ export function addDeviceRoutes(
       operationId: "decideDevice",
       tags: ["oauth"],
       summary: "Allows or denies a device code (RFC 8628).",
-      description: "Same callers as for authorization decisions.",
+      description: "Open to the same callers as authorization decisions.",
       body: deviceDecisionFormSchema,
       bodyType: "application/x-www-form-urlencoded",
       response: { 204: z.undefined().describe("Decided. Browsers get a page") },

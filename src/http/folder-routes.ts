@@ -47,7 +47,7 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
         operationId: "addFolder",
         tags,
         summary: "Registers a folder, or changes the settings of a registered one.",
-        description: "The scope `coding` marks it as trusted: agents start without a trust prompt, and its hooks run.",
+        description: "The scope `coding` marks the folder as trusted: agents start in it without a trust prompt, and its hooks run.",
         body: addFolderInputSchema,
         response: { 201: folderSchema },
       },
@@ -134,8 +134,8 @@ export function placeRoutes({ complete, branches, dirs, completions }: PlaceRout
         tags: ["coding"],
         summary: "Completes a file or a command in a prompt.",
         description:
-          "Files and folders are from the directory of the session or the request, without the ones that Git ignores. Commands are the agent's own, " +
-          "and custom commands and skills of the user and the repository. Names and descriptions are untrusted.",
+          "Files and folders are from the directory of the session or the request, without the ones that Git ignores. Commands " +
+          "include the agent's own, and the custom commands and skills of the user and the repository. Names and descriptions are untrusted.",
         querystring: completionsQuerySchema,
         response: { 200: completionsSchema },
       },

@@ -22,8 +22,7 @@ export interface PushRoutesDeps {
 
 const tags = ["notifications"];
 const params = z.strictObject({ subscriptionId: textSchema(200) });
-const about = `Notifications go to each subscribed browser of an account that can read the session. They contain ids and the kind only,
-unless the preferences add more. A browser's notifications end when it is signed out, or when the token that subscribed it is revoked.`;
+const about = `Notifications go to each subscribed browser of an account that can read the session. They contain only ids and the kind, unless the preferences add more. A browser's notifications end when it is signed out, or when the token that subscribed it is revoked.`;
 
 /** `/api/push`: notifications in browsers. */
 export function pushRoutes(deps: PushRoutesDeps): RouteModule {
@@ -101,7 +100,7 @@ function addTest({ app, principalOf }: RouteServer, { push }: PushRoutesDeps): v
     schema: {
       operationId: "testPushSubscription",
       tags,
-      summary: "Sends a test notification to a browser, and returns the answer of its push service.",
+      summary: "Sends a test notification to a browser, and returns the response of its push service.",
       params,
       response: { 200: pushTestOutputSchema },
     },

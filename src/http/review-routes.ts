@@ -37,7 +37,7 @@ function addCommentRoutes({ app, principalOf }: RouteServer, reviews: Reviews): 
       tags,
       summary: "Lists your review comments on a session's changes.",
       description:
-        "Comments belong to the account that made them. Each has the current lines of its text, and is `outdated` if the text is gone or ambiguous. If " +
+        "Comments belong to the account that made them. Each has the current line numbers of its lines, and is `outdated` if these lines are gone or ambiguous. If " +
         "folders are registered, the session's folder must have the scope `files`. Snippets are untrusted.",
       params: reviewParamsSchema,
       response: { 200: reviewCommentsSchema },

@@ -169,7 +169,7 @@ function addMe({ app, principalOf }: RouteServer, { accounts, gateway }: SignInR
     schema: {
       operationId: "getMe",
       tags,
-      summary: "Returns the caller's account, scopes and credential, and the gateway.",
+      summary: "Returns the caller's account, scopes and credential, and information about the gateway.",
       response: { 200: meSchema },
     },
     handler: async (request) => {

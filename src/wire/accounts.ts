@@ -118,7 +118,7 @@ export const auditEntrySchema = z
       .describe("Null if the caller was not authenticated."),
     action: auditActionSchema,
     subject: z.string().nullable().describe("Id of the affected object."),
-    details: z.record(z.string(), z.unknown()).describe("Additional details. Never contains secrets."),
+    details: z.record(z.string(), z.unknown()).describe("Additional context. Never contains secrets."),
     address: z.string().nullable().describe("Client address. Null for the command line."),
     userAgent: z.string().nullable(),
   })

@@ -164,7 +164,7 @@ export const askInputSchema = z
     onDraft: onDraftSchema
       .optional()
       .describe(
-        "If the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. If omitted: `composer_not_empty`.",
+        "If the agent's composer holds text typed in the terminal: remove it, or send it with the prompt. If omitted, the request fails with `composer_not_empty`.",
       ),
     attachments: z
       .array(attachmentIdSchema)
@@ -215,14 +215,14 @@ export const readInputSchema = z
         "The last activity you received. If the session's activity already differs, the call returns without waiting.",
       ),
     blocks: z.boolean().optional().describe("False omits blocks and keeps text."),
-    images: z.boolean().optional().describe("True adds images in prompts, as base64."),
+    images: z.boolean().optional().describe("True includes the images of prompts, as base64."),
   })
   .meta({ id: "ReadInput" });
 
 export const readOutputSchema = sessionSummarySchema
   .extend({
     turns: z.array(turnSchema),
-    nextAfter: z.int().describe("Pass as `after` to continue, including an unfinished last turn."),
+    nextAfter: z.int().describe("Pass as `after` to continue. An unfinished last turn is then returned again."),
     skippedLines: z.int().describe("Unreadable transcript lines."),
   })
   .meta({ id: "ReadOutput" });

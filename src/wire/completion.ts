@@ -6,8 +6,8 @@ import { textSchema } from "./text.ts";
 export const completionsQuerySchema = z
   .strictObject({
     sessionId: textSchema(200).optional().describe("Completes for this session's agent and directory."),
-    dir: dirSchema.optional().describe("Without a session: the directory of the new one."),
-    agent: agentSchema.optional().describe("Without a session: name or alias. Defaults to the default agent."),
+    dir: dirSchema.optional().describe("For a new session: its directory."),
+    agent: agentSchema.optional().describe("For a new session: agent name or alias. Defaults to the default agent."),
     kind: z.enum(["file", "command"]),
     q: z.string().max(500).default("").describe("The typed text without `@`, `/` or `$`. Matching is fuzzy."),
     limit: z.coerce.number().int().min(1).max(100).default(20),
@@ -32,7 +32,7 @@ export const completionItemSchema = z.object({
 export const completionsSchema = z
   .object({
     items: z.array(completionItemSchema).describe("Best match first."),
-    truncated: z.boolean().describe("Whether there are more matches, or files that are not indexed (yet)."),
+    truncated: z.boolean().describe("True if there are more matches, or files that are not indexed yet."),
   })
   .meta({ id: "Completions" });
 

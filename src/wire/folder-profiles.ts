@@ -115,7 +115,7 @@ export const approveProposalInputSchema = z
     hash: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .describe("The content that you have read."),
+      .describe("Hash of the content that you have read."),
   })
   .meta({ id: "ApproveProposalInput" });
 

@@ -4,7 +4,7 @@ import { textSchema } from "./text.ts";
 /** A folder's setup or teardown script, in its own terminal. */
 export const scriptRunSchema = z
   .object({
-    scriptId: z.string().describe("Attach to it like a session, while it runs and afterwards."),
+    scriptId: z.string().describe("Attach to it like a session, while the script runs or afterwards."),
     kind: z.enum(["setup", "teardown"]),
     sessionId: z.string().describe("The session, which may not have started yet."),
     dir: z.string().describe("The worktree."),

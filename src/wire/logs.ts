@@ -69,7 +69,7 @@ export const submitLogInputSchema = z
       .max(4096)
       .optional()
       .describe(
-        "Absolute path of the directory this is about, which you must have access to. Required if your token is limited to folders.",
+        "Absolute path of the directory that the entry is about. You must have access to it. Required if your token is limited to folders.",
       ),
     observedAt: timeSchema.optional().describe("When it happened. Defaults to now."),
   })
@@ -84,7 +84,7 @@ export const logEntrySchema = z
     logId: z.string(),
     source: logSourceSchema,
     sessionId: z.string().nullable(),
-    dir: z.string().nullable().describe("Directory that it is about. Null if none was given."),
+    dir: z.string().nullable().describe("Directory that the entry is about. Null if none was given."),
     title: z.string().nullable(),
     status: logStatusSchema.describe("`pending`: facts have not been extracted yet."),
     failure: z.string().nullable(),

@@ -36,7 +36,7 @@ export const permissionRuleSchema = z
       .nullable()
       .describe("Sessions in this folder, or in its worktrees. Null for a rule of one session."),
     sessionId: z.string().nullable(),
-    dir: z.string().describe("The folder, or the directory of the session. Paths are relative to it."),
+    dir: z.string().describe("The folder, or the directory of the session. Path patterns are relative to it."),
     tool: ruleToolSchema,
     pattern: z.string(),
     words: z.string().describe("The rule as a sentence."),
@@ -70,7 +70,7 @@ export const addPermissionRuleInputSchema = z
     undriven: z
       .boolean()
       .optional()
-      .describe("True: also answers in sessions that got a prompt from a caller without the scope `coding:drive`."),
+      .describe("True: also answers in sessions that received a prompt from a caller without the scope `coding:drive`."),
     expiresAt: timeSchema.optional().describe("Defaults to never."),
     confirm: textSchema(maxPatternLength)
       .optional()
@@ -122,7 +122,7 @@ export const permissionRulesPreviewSchema = z
           .describe("Why the pattern must be repeated in `confirm`. Null if that is not necessary."),
       }),
     ),
-    undriven: z.boolean().describe("Whether the session got a prompt from a caller without the scope `coding:drive`."),
+    undriven: z.boolean().describe("Whether the session received a prompt from a caller without the scope `coding:drive`."),
     covers: z.boolean().describe("Whether these rules would answer this request."),
     refusal: z
       .string()

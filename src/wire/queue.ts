@@ -23,7 +23,7 @@ export const queuedPromptSchema = z
 export const promptQueueSchema = z
   .object({
     sessionId: z.string(),
-    prompts: z.array(queuedPromptSchema).describe("In the order in which they are sent."),
+    prompts: z.array(queuedPromptSchema).describe("In the order they will be sent."),
   })
   .meta({ id: "PromptQueue" });
 

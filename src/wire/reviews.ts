@@ -35,7 +35,7 @@ export const reviewCommentSchema = z
         lines: z.array(z.string()).describe("The lines that the comment is about."),
         after: z.array(z.string()),
       })
-      .describe("As they were when the comment was written. Untrusted: text of a file."),
+      .describe("The lines as they were when the comment was written. Untrusted: text of a file."),
     body: z.string(),
     state: commentStateSchema,
     author: z.object({
@@ -119,7 +119,7 @@ export const reviewPromptSchema = z
   .object({
     sessionId: z.string(),
     prompt: z.string().describe("Empty if there are no open comments."),
-    commentIds: z.array(z.string()).describe("The comments in it, in order."),
+    commentIds: z.array(z.string()).describe("The comments in the prompt, in order."),
     left: z.int().describe("Open comments that do not fit into this prompt. Send them with another call."),
   })
   .meta({ id: "ReviewPrompt" });

@@ -5,10 +5,10 @@ import { code, generatedHead, table } from "./markdown.ts";
 
 const lead = `All routes, generated from a gateway's OpenAPI document. A running gateway serves it at \`/openapi.json\`, and as pages at \`/docs\`.
 
-All routes except the public ones need \`Authorization: Bearer <token>\`. A body is JSON; unknown fields are refused. Later versions can add fields to
+All routes except the public ones need \`Authorization: Bearer <token>\`. Request bodies are JSON, and unknown fields are refused. Later versions can add fields to
 responses. An error is a problem document with a [code](errors.md). Live terminals and MCP are not in OpenAPI: see [WebSocket](websocket.md) and [MCP](../mcp.md).
 
-In the examples, \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes of the route, and \`$ID\` a session.`;
+In the examples, \`$GATEWAY\` is the gateway's address, \`$TOKEN\` a token with the scopes that the route needs, and \`$ID\` a session ID.`;
 
 const bearer = `-H "Authorization: Bearer $TOKEN"`;
 
