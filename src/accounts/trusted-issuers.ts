@@ -150,7 +150,7 @@ function createIssuerKeys({ jwksUri, fetch, clock, log }: IssuerKeysDeps): JWTVe
     }
   }
 
-  /** Fetches the keys, unless it did a moment ago; concurrent callers share one fetch. */
+  /** Fetches the keys, unless they were fetched a moment ago; concurrent callers share one fetch. */
   function refetch(): Promise<void> {
     if (asking !== undefined) return asking;
     if (clock.now() - askedAt < askAgainMs) return Promise.resolve();

@@ -158,7 +158,7 @@ interface Resumed {
   readonly kind: TranscriptRow["kind"];
 }
 
-/** Where to continue: only in the same file, grown, with an unchanged fingerprint. */
+/** Where to continue, if the same file has grown and its fingerprint is unchanged. */
 async function resume(source: LineSource, known: TranscriptRow | null): Promise<Resumed | null> {
   if (known === null || known.reader_state === null || !source.seekable || known.unreadable === 1) return null;
   const { stamp } = source;

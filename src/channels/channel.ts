@@ -100,7 +100,7 @@ export type Received =
   | { readonly kind: "updates"; readonly updates: readonly ChannelUpdate[] }
   | { readonly kind: "limited"; readonly retryAfterMs: number }
   | { readonly kind: "unreachable"; readonly reason: string }
-  /** It will not recover automatically: a wrong token, another program that receives the updates. */
+  /** It will not recover automatically, for example after a wrong token, or while another program receives the updates. */
   | { readonly kind: "refused"; readonly reason: string };
 
 /** A file's content, as it arrives. */

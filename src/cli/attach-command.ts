@@ -34,7 +34,7 @@ export function addAttachCommand(program: Command, context: CliContext, setExitC
     )
     .addHelpText(
       "after",
-      "\nExits with the agent's exit code when the agent exits, and with 0 when you\ndetach. While you are attached, the agent asks for permissions in its own\nterminal. When the gateway restarts, this reconnects automatically.",
+      "\nExits with the agent's exit code when the agent exits, and with 0 when you\ndetach. While you are attached, the agent asks for permissions in its own\nterminal. It reconnects automatically when the gateway restarts.",
     )
     .action(async (sessionId: string, options: AttachCommandOptions) => {
       const terminal = context.terminal();

@@ -109,7 +109,7 @@ export const exitCodeWords: readonly { readonly code: number; readonly short: st
   {
     code: exitCodes.error,
     short: "an error",
-    long: "an error; standard error has its code and what to do",
+    long: "an error; standard error shows its code and how to fix it",
   },
   { code: exitCodes.usage, short: "usage error", long: "the command line is not valid" },
   {

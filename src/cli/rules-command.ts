@@ -57,7 +57,7 @@ export function addRulesCommands(program: Command, context: CliContext): void {
     .option("--session <session>", "only this session")
     .option("--agent <name>", "only requests of this agent")
     .option("--until <time>", "18:00 or 2026-12-31T18:00:00Z (default: never ends)")
-    .option("--undriven", "also answer in sessions that got prompts from callers without coding:drive")
+    .option("--undriven", "also answer in sessions that received prompts from callers without coding:drive")
     .option("--confirm <pattern>", "repeat the pattern here if it was refused as too broad")
     .action(async (pattern: string, options: AddOptions) => {
       const { tool, deny, folder, session, agent, until, undriven, confirm } = options;

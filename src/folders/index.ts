@@ -50,7 +50,7 @@ export interface Folders {
     options?: { readonly worktreeName?: string | undefined },
   ): Promise<Folder>;
   list(): Promise<readonly Folder[]>;
-  /** By its path as listed, or another path to it. @throws PosternError `invalid_request` | `folder_not_found` */
+  /** Removes the folder, given by its listed path or another path to it. @throws PosternError `invalid_request` | `folder_not_found` */
   remove(path: string): Promise<Folder>;
   /**
    * The rule. Paths outside are rejected in the same way whether they exist or not.

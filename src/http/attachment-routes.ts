@@ -90,7 +90,7 @@ function addUpload(
         mediaType: mediaType.trim() === "" ? null : mediaType.trim(),
         sessionId: query.sessionId ?? null,
       };
-      // Without destroying the request, whose connection carries the answer.
+      // Does not destroy the request, because its connection carries the answer.
       const body = raw.iterator({ destroyOnReturn: false });
       return reply.code(201).send(await add(file, body, principalOf(request)));
     },

@@ -140,7 +140,7 @@ async function predicatesOf({ on }: Question, owner: RawBuilder<unknown>): Promi
   return rows.map(({ predicate }) => predicate);
 }
 
-/** The newest facts of one part that are visible, were known and hold. */
+/** The newest visible facts of one part that match `asOf` and `knownAt`. */
 function firstOf(
   question: Question,
   from: RawBuilder<unknown>,

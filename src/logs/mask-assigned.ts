@@ -166,7 +166,7 @@ function valueBehind(text: string, separator: number, name: Name): Place | null 
   return bareValue(text, at, { isStrong, isProsePossible: !isAssigned && !name.isQuoted });
 }
 
-/** Between quotation marks as they are written there, to the end of the line where the second one is missing. */
+/** The range between quotation marks, escaped or not, or to the end of the line if the closing one is missing. */
 function quotedAt(text: string, at: number): Place | null {
   let start = at;
   while (start - at < maxBackslashes && text.charAt(start) === "\\") start++;

@@ -68,7 +68,7 @@ export async function createProvider(deps: ProviderDeps, keys: ProviderKeys): Pr
   });
   const basePath = new URL(provider.issuer).pathname.replace(/\/+$/, "");
   provider.use(async (ctx, next) => {
-    // URLs in answers use the issuer's host, whatever host name the request used.
+    // URLs in answers use the issuer's host, regardless of the request's host name.
     Object.assign(ctx, { mountPath: basePath });
     ctx.request.originalUrl = `${new URL(provider.issuer).origin}${ctx.url}`;
     await next();

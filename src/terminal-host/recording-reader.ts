@@ -119,7 +119,7 @@ function showScreen(
 
 /** One segment of a raw log, as read by another process. */
 interface FoundSegment {
-  /** Its start offset; after a gap in the log it holds less: see its first mark. */
+  /** Its start offset. After a gap in the log, its data starts later: see its first mark. */
   readonly begin: number;
   readonly first: Mark;
   /** Where it ended when it was listed. */

@@ -7,7 +7,7 @@ export interface SizeChange extends TerminalSize {
 
 /**
  * The sizes that a terminal had, each at its place in the output, the first at offset 0. They are numbered from 1, so that a reader or
- * the screen model that has n of them continues with the next, also where several took effect at the same offset.
+ * the screen model that has n of them continues with the next, even if several took effect at the same offset.
  */
 export type SizeHistory = ReturnType<typeof createSizeHistory>;
 

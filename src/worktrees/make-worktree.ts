@@ -113,7 +113,7 @@ export async function makeWorktree(
   );
 }
 
-/** The paths next to the repository that nothing has, and to which no session of another branch returns, in order of preference. */
+/** Unused paths next to the repository to which no session of another branch can return, in order of preference. */
 async function freePaths(
   { store, worktreeNameFor }: WorktreeDeps,
   { root, commonDir }: RepositoryPlace,

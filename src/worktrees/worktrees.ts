@@ -275,7 +275,7 @@ async function requireThere(dir: string, gone: WorktreeRecord | undefined): Prom
   );
 }
 
-/** Files written into one would be removed without a rescue when its removal continues. */
+/** Files written into it would be lost without a rescue when its removal continues. */
 function unfinished({ path }: WorktreeRecord): Error {
   return worktreeError(
     "worktree_failed",

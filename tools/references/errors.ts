@@ -51,7 +51,7 @@ ${table(
 
 | status | |
 |---|---|
-| 4xx | change the request, or do what the error says first; repeating it fails again, except for 409 and 429 |
+| 4xx | fix the request, or first do what the error says; repeating it unchanged fails again, except for 409 and 429 |
 | 429 | try again after \`Retry-After\` seconds |
 | 5xx | a problem of the gateway or the machine; the same request can succeed later |
 

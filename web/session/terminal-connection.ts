@@ -41,12 +41,12 @@ export interface TerminalConnectionOptions {
 /** A viewer's connection. It reconnects, continues where it left off, and sends input only while connected. */
 export interface TerminalConnection {
   readonly state: () => ConnectionState;
-  /** Sends input. False if it was not sent, without a connection or with too much unsent; it is not sent later either. */
+  /** Sends input. False if there is no connection or too much is unsent; the input is then not sent later either. */
   type(data: string | Uint8Array): boolean;
   resize(size: TerminalSize): void;
   /** The size to send on the next connect. */
   preferSize(size: TerminalSize): void;
-  /** Reconnects immediately: the network is back, or the page is visible. */
+  /** Reconnects immediately, because the network is back or the page became visible. */
   retryNow(): void;
   close(): void;
 }

@@ -90,7 +90,7 @@ function begunWith(
   return others.length === 0 ? (only ?? null) : null;
 }
 
-/** If a process restarted itself with the same arguments, only the child. */
+/** If a process restarted itself with the same arguments, only the child counts. */
 async function geminiProcesses(home: string): Promise<readonly GeminiProcess[]> {
   const all = await allProcesses(home);
   return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
