@@ -138,7 +138,9 @@ function addQueryCommands(group: Command, context: CliContext): void {
     "postern memory search '\"flaky mirror\" retr' --json",
     "postern memory search release --session 0b0c…",
   ])
-    .description('search entries. All words must occur; "quoted words" match as a phrase, and the last word also matches as a prefix')
+    .description(
+      'search entries. All words must occur; "quoted words" match as a phrase, and the last word also matches as a prefix',
+    )
     .argument("<query...>", "words to search for")
     .option("--session <id>", "only this session")
     .option("--source <source>", "session (recorded) or api (submitted)", oneOf(searchLogsInputSchema.shape.source))

@@ -47,7 +47,8 @@ export function folderRoutes(deps: { readonly folders: Folders }): RouteModule {
         operationId: "addFolder",
         tags,
         summary: "Registers a folder, or changes the settings of a registered one.",
-        description: "The scope `coding` marks the folder as trusted: agents start in it without a trust prompt, and its hooks run.",
+        description:
+          "The scope `coding` marks the folder as trusted: agents start in it without a trust prompt, and its hooks run.",
         body: addFolderInputSchema,
         response: { 201: folderSchema },
       },

@@ -256,7 +256,8 @@ export const readyRoutes =
         operationId: "ready",
         tags: ["gateway"],
         summary: "Readiness check of the store and the terminal host.",
-        description: "The store and the terminal host each have two seconds to respond. The result can be up to one second old.",
+        description:
+          "The store and the terminal host each have two seconds to respond. The result can be up to one second old.",
         response: { 200: readySchema, 503: readySchema },
       },
       handler: async (_request, reply) => {

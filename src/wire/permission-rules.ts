@@ -70,7 +70,9 @@ export const addPermissionRuleInputSchema = z
     undriven: z
       .boolean()
       .optional()
-      .describe("True: also answers in sessions that received a prompt from a caller without the scope `coding:drive`."),
+      .describe(
+        "True: also answers in sessions that received a prompt from a caller without the scope `coding:drive`.",
+      ),
     expiresAt: timeSchema.optional().describe("Defaults to never."),
     confirm: textSchema(maxPatternLength)
       .optional()
@@ -122,7 +124,9 @@ export const permissionRulesPreviewSchema = z
           .describe("Why the pattern must be repeated in `confirm`. Null if that is not necessary."),
       }),
     ),
-    undriven: z.boolean().describe("Whether the session received a prompt from a caller without the scope `coding:drive`."),
+    undriven: z
+      .boolean()
+      .describe("Whether the session received a prompt from a caller without the scope `coding:drive`."),
     covers: z.boolean().describe("Whether these rules would answer this request."),
     refusal: z
       .string()

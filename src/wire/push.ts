@@ -84,7 +84,8 @@ const preferencesShape = {
   showTitles: z.boolean().describe("Adds the agent's name and the session's title."),
   showRequests: z.boolean().describe("Adds the text of a short permission request, with actions to allow and deny it."),
 };
-const quietHoursWords = "Notifications during these hours are held back, and summarized in one notification afterwards.";
+const quietHoursWords =
+  "Notifications during these hours are held back, and summarized in one notification afterwards.";
 
 /** `GET /api/push/preferences`: the account's preferences, for all of its browsers. */
 export const pushPreferencesSchema = z
