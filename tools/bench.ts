@@ -1,5 +1,5 @@
 // `npm run bench [-- --small] [-- name ...]`: the benchmarks in bench/ one after another, each in its own process, and at the end a line for
-// each. `--small` runs them at small sizes, to see that they work. A benchmark that measured nothing fails.
+// each. `--small` runs them at small sizes, two at a time, to see that they work. A benchmark that measured nothing fails.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
@@ -28,13 +28,17 @@ function failureOf(output: string): string | null {
   return /\b(?:NaN|Infinity|undefined)\b/.test(output) ? "printed a figure that was not measured" : null;
 }
 
-/** Runs one benchmark; `path` is its file. */
-export async function runBenchmark(path: string, options: readonly string[]): Promise<Omit<Outcome, "name">> {
+/** Runs one benchmark, whose file is `path`, and passes what it prints to `print` as it comes. */
+export async function runBenchmark(
+  path: string,
+  options: readonly string[],
+  print: (text: string) => void = (text) => process.stdout.write(text),
+): Promise<Omit<Outcome, "name">> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [path, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    process.stdout.write(text);
+    print(text);
     output += text;
   });
   await once(child, "close");
@@ -59,10 +63,24 @@ async function main(given: readonly string[]): Promise<void> {
     return;
   }
   const outcomes: Outcome[] = [];
-  for (const name of wanted.length > 0 ? wanted : benchmarks) {
-    console.log(`\n${name}`);
-    outcomes.push({ name, ...(await runBenchmark(join(folder, `${name}.ts`), options)) });
-  }
+  const waiting = [...(wanted.length > 0 ? wanted : benchmarks)];
+  const isSmall = options.includes("--small");
+  const runWaiting = async (): Promise<void> => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      const path = join(folder, `${name}.ts`);
+      if (isSmall) {
+        let output = `\n${name}\n`;
+        const outcome = await runBenchmark(path, options, (text) => (output += text));
+        process.stdout.write(output);
+        outcomes.push({ name, ...outcome });
+      } else {
+        console.log(`\n${name}`);
+        outcomes.push({ name, ...(await runBenchmark(path, options)) });
+      }
+    }
+  };
+  // Small sizes measure nothing that another benchmark could disturb.
+  await Promise.all(Array.from({ length: isSmall ? 2 : 1 }, runWaiting));
   console.log("");
   for (const { name, seconds, failure } of outcomes) {
     console.log(
