@@ -15,7 +15,7 @@ import { createMcp } from "../mcp/index.ts";
 import { writeFileAtomic } from "../platform/files.ts";
 import type { Push } from "../push/index.ts";
 import { createReviews } from "../reviews/index.ts";
-import { createSharing } from "../sharing/index.ts";
+import { createFork, createSharing } from "../sharing/index.ts";
 import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
@@ -28,10 +28,10 @@ import { openPermissionRules } from "./permission-rules.ts";
 import { openPush, withdrawingAnswered } from "./push.ts";
 import { createReviewTools } from "./review-tools.ts";
 import { gatewayRoutes } from "./routes.ts";
-import { sharingPorts } from "./sharing.ts";
+import { forkPorts, sharingPorts } from "./sharing.ts";
 import { openStores } from "./stores.ts";
 import { openTelegramChat } from "./telegram-chat.ts";
-import { createCodingTools } from "./tools.ts";
+import { createCodingTools, createForkTool } from "./tools.ts";
 import { packageVersion } from "./version.ts";
 
 /** A running gateway. */
@@ -177,7 +177,9 @@ async function start(
   disposer.add(() => memory.close());
   push = openPush({ config, db, secrets, fetch, accounts, coding, events, baseUrl: () => place.baseUrl, clock, log });
   disposer.add(() => push?.close());
-  const sharing = createSharing({ db, clock, ...sharingPorts({ accounts, oauth, agents, coding }) });
+  const shared = sharingPorts({ accounts, oauth, agents, coding });
+  const sharing = createSharing({ db, clock, ...shared });
+  const fork = createFork({ ...shared, ports: forkPorts(coding) });
   const reviews = createReviews({
     db,
     clock,
@@ -185,6 +187,7 @@ async function start(
   });
   const tools: readonly Tool<Principal>[] = [
     ...createCodingTools(withdrawingAnswered(coding, push)),
+    createForkTool(fork),
     ...createReviewTools(reviews),
     ...createMemoryTools(memory.logs),
   ];
@@ -221,6 +224,7 @@ async function start(
       memory,
       push,
       sharing,
+      fork,
       reviews,
       mcp,
       rules,

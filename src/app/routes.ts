@@ -52,7 +52,7 @@ import type { OAuth } from "../oauth/index.ts";
 import type { PermissionRules } from "../permissions/index.ts";
 import type { Push } from "../push/index.ts";
 import type { Reviews } from "../reviews/index.ts";
-import type { Sharing } from "../sharing/index.ts";
+import type { Fork, Sharing } from "../sharing/index.ts";
 import type { Folder } from "../wire/access.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 import { type Tool, toolAnnotations, toolSchema } from "../wire/tool.ts";
@@ -78,6 +78,7 @@ export interface RouteParts {
   readonly memory: Memory;
   readonly push: Push;
   readonly sharing: Sharing;
+  readonly fork: Fork;
   readonly reviews: Reviews;
   readonly mcp: Mcp;
   readonly rules: PermissionRules;
@@ -133,7 +134,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     changesRoutes(coding.changes),
     turnRoutes(coding.findTurns, coding.findTurnImage),
     reviewRoutes(parts.reviews),
-    sharingRoutes({ sharing, audit: accounts.audit, baseUrl, log }),
+    sharingRoutes({ sharing, fork: parts.fork, audit: accounts.audit, baseUrl, log }),
     permissionRuleRoutes({
       rules: parts.rules,
       preview: (input, principal) => coding.previewRules(input, principal),

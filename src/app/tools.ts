@@ -1,3 +1,4 @@
+import type { Fork } from "../sharing/index.ts";
 import type { Caller } from "../wire/caller.ts";
 import {
   answerPermissionInputSchema,
@@ -16,6 +17,7 @@ import {
   readInputSchema,
   readOutputSchema,
 } from "../wire/coding.ts";
+import { forkSessionInputSchema, forkSessionOutputSchema } from "../wire/forks.ts";
 import {
   cancelledPromptSchema,
   cancelPromptInputSchema,
@@ -189,6 +191,24 @@ export function createCodingTools(coding: Coding): readonly Tool<Caller>[] {
       run: () => coding.listAgents(),
     }),
   ];
+}
+
+/** Continues a session's work in a new one. */
+export function createForkTool(fork: Fork): Tool<Caller> {
+  return tool({
+    name: "coding_fork_session",
+    title: "Fork a session",
+    description:
+      "Starts a new session that knows another session's conversation up to a turn, with the same agent or another one. The conversation is " +
+      "attached to its first prompt as a file, with secrets masked; the old session does not change. With worktree, the new session works in " +
+      "a separate worktree and gets the old session's changes as a patch.",
+    input: forkSessionInputSchema,
+    output: forkSessionOutputSchema,
+    scope: "coding:write",
+    effects: setsInMotion,
+    quotesTranscripts: true,
+    run: (input, caller, signal) => fork(input, caller, signal),
+  });
 }
 
 /** The prompts that wait in a session. */

@@ -14,11 +14,13 @@ import {
   permissionModeSchema,
   readOutputSchema,
 } from "../wire/coding.ts";
+import { type ForkSessionInput, forkSessionOutputSchema } from "../wire/forks.ts";
 import { connect, readAll } from "./context.ts";
 import { failWhenUnfinished, followTurn, isUnderWay, maxFollowS, startHeartbeat, waitUntil } from "./follow-turn.ts";
 import { absolutePath, type CommonOptions, describe, oneOf, wholeNumber } from "./options.ts";
-import { plainLine, printableJson } from "./plain-text.ts";
+import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { sessionIdHelp } from "./session-id.ts";
 import { answerText, attentionText, lastScreenText, sessionLine } from "./turn-text.ts";
 import { uploadFile } from "./upload-file.ts";
 
@@ -92,18 +94,108 @@ async function ask(prompt: string, { options, context }: { options: AskOptions; 
     ...requestFields(options),
     ...(await uploaded(options, context)),
   };
+  const answer = await untilAnswered(client.codingAsk(input, { output: askOutputSchema }), {
+    ...{ client, deadline, context, json: options.json },
+  });
+  if (!options.json) printAnswer(answer, context);
+  failWhenUnfinished(answer);
+}
+
+interface ForkOptions extends CommonOptions {
+  readonly turn?: number;
+  readonly agent?: string;
+  readonly dir?: string;
+  readonly model?: string;
+  readonly permissionMode?: PermissionMode;
+  readonly worktree?: true;
+  readonly branch?: string;
+  readonly base?: string;
+  readonly wait?: number;
+}
+
+/** `postern coding fork`: continues a session's work in a new session. */
+export function addForkCommand(group: Command, context: CliContext): void {
+  describe(group.command("fork"), [
+    'postern coding fork 0b0c… "Try it without the cache instead."',
+    'postern coding fork last --agent codex "Continue."',
+    'postern coding fork 0b0c… --turn 3 --worktree "Solve it with a queue."',
+  ])
+    .description("start a new session that knows a session's conversation, with the same agent or another one")
+    .argument("<sessionId>", sessionIdHelp)
+    .argument("[prompt]", "what to do; without it, the agent summarizes where the work stands")
+    .option(
+      "--turn <index>",
+      "the last turn that the new session gets (default: the last one)",
+      wholeNumber(0, maxTurn),
+    )
+    .option("--agent <name>", "which agent continues (default: the session's)")
+    .option("--dir <path>", "where it works (default: where the session does)")
+    .option("--model <name>", "the agent's model")
+    .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
+    .option("--worktree", "work in a separate Git worktree, which starts from the session's branch")
+    .option("--branch <name>", "with --worktree: the new branch (default: a name from the prompt)")
+    .option("--base <name>", "with --worktree: the branch, tag or commit to start from")
+    .option("--wait <seconds>", "wait up to this long (default: until the turn ends)", wholeNumber(0, maxFollowS))
+    .action((sessionId: string, prompt: string | undefined, options: ForkOptions) =>
+      fork({ sessionId, prompt }, options, context),
+    );
+}
+
+const maxTurn = 100_000_000;
+
+async function fork(
+  { sessionId, prompt }: { readonly sessionId: string; readonly prompt: string | undefined },
+  options: ForkOptions,
+  context: CliContext,
+): Promise<void> {
+  refuseStrayBranch(options);
+  const { turn, dir } = options;
+  const client = await connect(context);
+  const deadline = options.wait === undefined ? Number.POSITIVE_INFINITY : context.clock.now() + options.wait * 1000;
+  const input: ForkSessionInput = {
+    sessionId,
+    waitMs: waitUntil(deadline, context),
+    ...(prompt !== undefined && { prompt }),
+    ...(turn !== undefined && { turn }),
+    ...(dir !== undefined && { dir: absolutePath(dir, context.cwd) }),
+    ...launchFields(options),
+  };
+  const answer = await untilAnswered(client.forkSession(input, { output: forkSessionOutputSchema }), {
+    ...{ client, deadline, context, json: options.json },
+  });
+  if (!options.json) {
+    printAnswer(answer, context);
+    const { forkedFrom } = answer;
+    context.stderr(`Forked from session ${plainLine(forkedFrom.sessionId)} after turn ${forkedFrom.turn}.\n`);
+    if (forkedFrom.leftOut > 0)
+      context.stderr(
+        `The ${count(forkedFrom.leftOut, "oldest turn")} did not fit and ${forkedFrom.leftOut === 1 ? "was" : "were"} left out.\n`,
+      );
+  }
+  failWhenUnfinished(answer);
+}
+
+/** Waits until the turn ends or the deadline passes, and prints the answer with `--json`. */
+async function untilAnswered<T extends AskOutput>(
+  asked: Promise<T>,
+  about: {
+    readonly client: PosternClient;
+    readonly deadline: number;
+    readonly context: CliContext;
+    readonly json: boolean | undefined;
+  },
+): Promise<T> {
+  const { context, json } = about;
   const stopHeartbeat = startHeartbeat(context);
-  const answer = await client
-    .codingAsk(input, { output: askOutputSchema })
-    .then((first) => followTurn(first, { client, deadline, context }))
+  const answer = await asked
+    .then((first) => followTurn(first, about))
     .catch((error: unknown) => {
-      if (!options.json) printFailedStart(error, context);
+      if (!json) printFailedStart(error, context);
       throw error;
     })
     .finally(stopHeartbeat);
-  if (options.json) context.stdout(`${printableJson(answer)}\n`);
-  else printAnswer(answer, context);
-  failWhenUnfinished(answer);
+  if (json) context.stdout(`${printableJson(answer)}\n`);
+  return answer;
 }
 
 /** Uploads the files, one after another: a refused one ends the command before the prompt is sent. */
@@ -128,7 +220,7 @@ function collect(path: string, before: readonly string[] = []): readonly string[
   return [...before, path];
 }
 
-function refuseStrayBranch({ worktree, branch, base }: AskOptions): void {
+function refuseStrayBranch({ worktree, branch, base }: Pick<AskOptions, "worktree" | "branch" | "base">): void {
   if (worktree === true || (branch === undefined && base === undefined)) return;
   throw new PosternError("usage", "--branch and --base are for a new worktree. Add --worktree.");
 }
@@ -143,18 +235,34 @@ async function directoryOf(
   return (await client.codingReadSession(input, { output: readOutputSchema })).dir;
 }
 
-function requestFields(options: AskOptions): Partial<AskInput> {
-  const { agent, session: sessionId, model, systemPrompt, permissionMode, allowCommands, idempotencyKey } = options;
-  const { worktree, branch, base: baseBranch, onDraft, command } = options;
+/** How an agent is launched. */
+function launchFields({
+  agent,
+  model,
+  permissionMode,
+  worktree,
+  branch,
+  base: baseBranch,
+}: Pick<AskOptions, "agent" | "model" | "permissionMode" | "worktree" | "branch" | "base">): Pick<
+  AskInput,
+  "agent" | "model" | "permissionMode" | "worktree"
+> {
   return {
     ...(agent !== undefined && { agent }),
-    ...(sessionId !== undefined && { sessionId }),
     ...(model !== undefined && { model }),
-    ...(systemPrompt !== undefined && { systemPrompt }),
     ...(permissionMode !== undefined && { permissionMode }),
     ...(worktree === true && {
       worktree: { ...(branch !== undefined && { branch }), ...(baseBranch !== undefined && { baseBranch }) },
     }),
+  };
+}
+
+function requestFields(options: AskOptions): Partial<AskInput> {
+  const { session: sessionId, systemPrompt, allowCommands, idempotencyKey, onDraft, command } = options;
+  return {
+    ...launchFields(options),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(systemPrompt !== undefined && { systemPrompt }),
     ...(command === true && { kind: "command" as const }),
     ...(allowCommands !== undefined && { allowCommands }),
     ...(onDraft !== undefined && { onDraft }),

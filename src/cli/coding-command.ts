@@ -9,7 +9,7 @@ import {
   readOutputSchema,
 } from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
-import { addAskCommand } from "./ask-command.ts";
+import { addAskCommand, addForkCommand } from "./ask-command.ts";
 import { connect } from "./context.ts";
 import { addExportCommand, addShareCommand } from "./export-command.ts";
 import { isUnderWay } from "./follow-turn.ts";
@@ -38,6 +38,7 @@ interface CloseOptions extends CommonOptions {
 export function addCodingCommands(program: Command, context: CliContext): void {
   const group = program.command("coding").description("run and control agent sessions; set up agents");
   addAskCommand(group, context);
+  addForkCommand(group, context);
   addReadCommand(group, context);
   addListCommand(group, context);
   addSearchCommand(group, context);

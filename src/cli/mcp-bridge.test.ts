@@ -244,7 +244,9 @@ function countWork(): () => number {
     characters += text.length;
     return text;
   });
-  onTestFinished(() => vi.restoreAllMocks());
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+  });
   return () => characters;
 }
 

@@ -4,8 +4,9 @@ import type { Accounts, Principal } from "../accounts/index.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { hasCode, messageOf, PosternError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
-import type { ShareCreator, Sharing } from "../sharing/index.ts";
+import type { Fork, ShareCreator, Sharing } from "../sharing/index.ts";
 import type { AuditAction } from "../wire/accounts.ts";
+import { forkSessionOutputSchema, forkSessionSchema } from "../wire/forks.ts";
 import {
   createdShareSchema,
   type ExportFormat,
@@ -22,6 +23,7 @@ import type { RouteModule, RouteServer } from "./route-server.ts";
 
 export interface SharingRoutesDeps {
   readonly sharing: Sharing;
+  readonly fork: Fork;
   readonly audit: Accounts["audit"];
   baseUrl(): string;
   readonly log: Log;
@@ -53,10 +55,15 @@ const shareDescription = `Anyone with the link can read the conversation as it i
 is revoked. They see no terminal and cannot send anything. Secrets are masked as in memory; images of prompts are shown as they are. The link stops working
 when its creator loses access to the session or the scope, when the token or app that created it is revoked, or when the session is forgotten.`;
 
-/** Export of a session, links to it, and the page behind a link. */
+const forkDescription = `The new session's first prompt has the conversation attached as a file, up to \`turn\`, with secrets masked as in an export. So a fork
+works from every turn and between all agents. In another directory or worktree, the session's changes are attached as a patch. The old session does not
+change. Needs \`coding:read\` too. Errors: those of \`coding_ask\`.`;
+
+/** Export of a session, forks of it, links to it, and the page behind a link. */
 export function sharingRoutes(deps: SharingRoutesDeps): RouteModule {
   return (server) => {
     addExportRoute(server, deps);
+    addForkRoute(server, deps);
     addShareRoutes(server, deps);
     addPageRoute(server, deps);
   };
@@ -91,6 +98,24 @@ function addExportRoute({ app, principalOf, signalOf }: RouteServer, deps: Shari
         void reply.header("content-disposition", `attachment; filename="${name}"`);
         await sendPieces(first.value ?? "", pieces, { request, reply, signal, type: mediaTypes[format], deps });
       }),
+  });
+}
+
+function addForkRoute({ app, principalOf, signalOf }: RouteServer, { fork }: SharingRoutesDeps): void {
+  app.route({
+    method: "POST",
+    url: "/api/coding/sessions/:sessionId/fork",
+    config: { access: "coding:write" },
+    schema: {
+      operationId: "forkSession",
+      tags,
+      summary: "Starts a new session that continues a session's work, with any agent.",
+      description: forkDescription,
+      params,
+      body: forkSessionSchema,
+      response: { 200: forkSessionOutputSchema },
+    },
+    handler: (request, reply) => fork({ ...request.params, ...request.body }, principalOf(request), signalOf(reply)),
   });
 }
 

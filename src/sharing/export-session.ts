@@ -29,6 +29,8 @@ export interface ExportOptions {
   readonly shared: { readonly expiresAt: string } | null;
   /** The document is cut off between turns beyond this length. */
   readonly maxCharacters: number;
+  /** Only turns after the index `after`, up to `last`. All without it. */
+  readonly turns?: { readonly after: number; readonly last: number };
 }
 
 /** One turn has at most 8 million characters. */
@@ -40,11 +42,12 @@ const turnsAtOnce = 5;
  */
 export async function* exportSession(
   read: (range: { readonly after: number; readonly limit: number; readonly images: boolean }) => Promise<ReadPart>,
-  { format, masking, shared, maxCharacters }: ExportOptions,
+  { format, masking, shared, maxCharacters, turns }: ExportOptions,
 ): AsyncGenerator<string, void> {
   const readAfter = (after: number) => read({ after, limit: turnsAtOnce, images: format.images });
-  let part = await readAfter(-1);
+  let part = await readAfter(turns?.after ?? -1);
   const { sessionId, createdAt, turnCount } = part;
+  const end = turns?.last ?? turnCount - 1;
   const agent = cleanText(part.agent, masking);
   yield format.head({
     sessionId,
@@ -56,8 +59,9 @@ export async function* exportSession(
   });
   let written = 0;
   let last = -1;
-  while (part.turns.length > 0 && last < turnCount - 1) {
+  while (part.turns.length > 0 && last < end) {
     for (const turn of part.turns) {
+      if (turn.index > end) break;
       if (written > maxCharacters) {
         yield format.end({ cutAt: last });
         return;
@@ -68,7 +72,7 @@ export async function* exportSession(
       yield text;
       await nextTask(); // masking takes long, so other requests get a turn
     }
-    part = await readAfter(last);
+    if (last < end) part = await readAfter(last);
   }
   yield format.end({ cutAt: null });
 }

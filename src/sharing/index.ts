@@ -10,7 +10,8 @@ import { markdownFormat } from "./markdown-export.ts";
 import type { Masking, ReadTurns, ShareCreator, StillReads } from "./ports.ts";
 import { createShareStore, shareGone, type ValidShare } from "./shares.ts";
 
-export type { Masking, ReadPart, ReadTurns, ShareCreator, StillReads } from "./ports.ts";
+export { createFork, type Fork } from "./fork.ts";
+export type { ForkPorts, Masking, ReadPart, ReadTurns, ShareCreator, StillReads } from "./ports.ts";
 
 /** Codes that this capability throws, in addition to those of its ports. */
 export type SharingErrorCode = "share_not_found" | "invalid_request";

@@ -1,4 +1,5 @@
 import type { Caller } from "../wire/caller.ts";
+import type { AskInput, AskOutput } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 
 /** Replaces secrets, as memory does. */
@@ -15,6 +16,8 @@ export interface ReadPart {
   readonly title: string | null;
   /** The name of its agent for people. */
   readonly agent: string;
+  /** The name of its agent for requests. */
+  readonly agentName: string;
   readonly dir: string;
   readonly createdAt: string;
   readonly turnCount: number;
@@ -49,3 +52,19 @@ export type StillReads = (creator: {
   readonly tokenId: string | null;
   readonly appId: string | null;
 }) => Promise<boolean>;
+
+/** What a fork needs of sessions. Each call throws what its route throws. */
+export interface ForkPorts {
+  ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
+  /** Stores a file of the caller. @returns its attachment ID */
+  attach(file: { readonly name: string; readonly text: string }, caller: Caller): Promise<string>;
+  detach(attachmentId: string, caller: Caller): Promise<void>;
+  /** The current branch of a directory's repository; null without one. */
+  branchOf(dir: string, caller: Caller): Promise<string | null>;
+  /** The session's changes since its base, up to this length; null if there are none or the caller cannot read files there. */
+  patchOf(
+    sessionId: string,
+    caller: Caller,
+    maxCharacters: number,
+  ): Promise<{ readonly text: string; readonly complete: boolean } | null>;
+}

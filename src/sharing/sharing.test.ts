@@ -40,6 +40,7 @@ async function setUp(openStore: OpenTestStore) {
           sessionId,
           title: "T",
           agent: "A",
+          agentName: "a",
           dir: "/secret-dir",
           createdAt: "2026-01-01T00:00:00Z",
           turnCount,

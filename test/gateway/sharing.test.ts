@@ -1,8 +1,9 @@
-import { readFile, stat } from "node:fs/promises";
+import { mkdtemp, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Scope } from "../../src/wire/access.ts";
+import type { ForkSessionOutput } from "../../src/wire/forks.ts";
 import type { CreatedShare, ShareList } from "../../src/wire/sharing.ts";
 import { turnSchema } from "../../src/wire/turn.ts";
 import { createApiClient } from "../support/gateway.ts";
@@ -186,4 +187,65 @@ test("the command line writes a file for its user alone, and makes, lists and re
   expect((await postern("share", sessionId, "--list")).stdout).toContain(share.shareId);
   expect(await postern("share", sessionId, "--revoke", share.shareId)).toMatchObject({ code: 0 });
   expect((await fetch(`${used.gateway.url}${new URL(share.url).pathname}`)).status).toBe(404);
+});
+
+test("a session is forked from a turn, in its folder and in a worktree, and only by those who can read it", async () => {
+  const { api, url } = used.gateway;
+  const dir = used.world.repository;
+  const first = await api.ask({ agent: "scripted", dir, prompt: `first question ${key}`, waitMs: 60_000 });
+  const { sessionId } = first;
+  await api.ask({ dir, sessionId, prompt: "second question", waitMs: 60_000 });
+  await writeFile(join(dir, "README.md"), "# Changed by the session\n");
+  const path = `/api/coding/sessions/${sessionId}/fork`;
+  const { token } = await tokenOf(["coding:read"]);
+
+  const fork = async (body: object) => {
+    const { status, body: answer } = await api.post<ForkSessionOutput>(path, { waitMs: 60_000, ...body });
+    expect(status, JSON.stringify(answer)).toBe(200);
+    const { turns } = await api.read(answer.sessionId);
+    const files = new Map<string, string>();
+    for (const { attachmentId, name } of turns[0]?.attachments ?? []) {
+      const file = await fetch(`${url}/api/coding/attachments/${attachmentId}`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      files.set(name, await file.text());
+    }
+    return { answer, prompt: turns[0]?.text ?? "", files };
+  };
+
+  const early = await fork({ turn: 1, prompt: "go another way" });
+  expect(early.answer).toMatchObject({ agent: "scripted", dir, forkedFrom: { sessionId, turn: 1, patch: false } });
+  expect(early.answer.sessionId).not.toBe(sessionId);
+  expect(early.prompt).toMatch(/up to turn 1\..*go another way/s);
+  const known = early.files.get("conversation.md");
+  expect(known).toContain("first question \\[masked]");
+  expect(known).not.toMatch(new RegExp(`second question|${key}`));
+
+  const apart = await fork({ worktree: true });
+  expect(apart.answer.forkedFrom).toEqual({ sessionId, turn: 3, leftOut: 0, patch: true });
+  expect(apart.answer.worktree?.branch).toEqual(expect.any(String));
+  expect(apart.prompt).toContain("Summarize in a few sentences");
+  expect(apart.files.get("conversation.md")).toContain("second question");
+  expect(apart.files.get("changes.patch")).toMatch(
+    /^diff --git a\/README.md b\/README.md\n[^]*\+# Changed by the session$/m,
+  );
+  expect((await api.read(sessionId)).turns).toHaveLength(4);
+
+  expect(await api.post(path, { turn: 4 })).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  const as = async (...given: Parameters<typeof tokenOf>) =>
+    createApiClient(url, (await tokenOf(...given)).token).post(path, {});
+  expect(await as(["coding:write"])).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+  const elsewhere = await realpath(await mkdtemp(join(used.world.root, "elsewhere-")));
+  expect(await as(["coding:read", "coding:write"], [elsewhere])).toMatchObject({
+    status: 404,
+    body: { code: "session_not_found" },
+  });
+
+  const ports = { socketPath: async () => join(used.world.home, "run", "gateway.sock") };
+  const argv = ["coding", "fork", sessionId, "--turn", "1", "and a third way"];
+  const command = await runCommand(argv, { ports, cwd: used.world.root });
+  expect(command).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`Forked from session ${sessionId} after turn 1.`),
+  });
 });

@@ -12,8 +12,10 @@ import { IconButton } from "../ui/button.tsx";
 import { copyText } from "../ui/copy-button.tsx";
 import { ErrorNotice } from "../ui/notice.tsx";
 import { sessionTitle } from "../ui/session-state.ts";
+import { requestFork, useForkRequest } from "./fork-request.ts";
 
 const ShareDialog = lazy(async () => ({ default: (await import("./share-dialog.tsx")).ShareDialog }));
+const ForkDialog = lazy(async () => ({ default: (await import("./fork-dialog.tsx")).ForkDialog }));
 const LabelsDialog = lazy(async () => ({ default: (await import("../list/labels-dialog.tsx")).LabelsDialog }));
 const SessionMemoryDialog = lazy(async () => ({
   default: (await import("../memory/session-memory.tsx")).SessionMemoryDialog,
@@ -34,6 +36,7 @@ export function SessionMenu(props: {
   const mayRemember = useMay("logs:read");
   const mayWrite = useMay("coding:write");
   const deeds = useSessionDeeds();
+  const fork = useForkRequest(sessionId);
   const [dialog, setDialog] = useState<"none" | "share" | "memory" | "labels">("none");
   const download = useAct({
     mutationFn: async (format: ExportFormat) => {
@@ -68,6 +71,7 @@ export function SessionMenu(props: {
                   {summary.pinned ? "Unpin" : "Pin"}
                 </MenuItem>
                 <MenuItem onSelect={() => setDialog("labels")}>Labels…</MenuItem>
+                <MenuItem onSelect={() => requestFork({ sessionId, turn: null })}>Fork…</MenuItem>
                 <MenuItem onSelect={() => void deeds.archive(summary, !summary.archived)}>
                   {summary.archived ? "Restore" : "Archive"}
                 </MenuItem>
@@ -96,6 +100,7 @@ export function SessionMenu(props: {
         </div>
       )}
       <Suspense>
+        {fork !== null && <ForkDialog summary={summary} turn={fork.turn} onClose={() => requestFork(null)} />}
         {dialog === "labels" && <LabelsDialog session={summary} onClose={close} />}
         {dialog === "share" && <ShareDialog sessionId={summary.sessionId} onClose={close} />}
         {dialog === "memory" && (

@@ -1,9 +1,12 @@
-import { Brain, ChevronRight, CircleStop, Link2 } from "lucide-react";
+import { Brain, ChevronRight, CircleStop, GitFork, Link2 } from "lucide-react";
 import { memo, useMemo, useState } from "react";
 import type { Block, Turn, Usage } from "../../src/wire/turn.ts";
+import { useMay } from "../api/sign-in.ts";
+import { IconButton } from "../ui/button.tsx";
 import { classNames } from "../ui/class-names.ts";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { exactTime, timeWords } from "../ui/time.tsx";
+import { requestFork } from "./fork-request.ts";
 import { Markdown } from "./markdown-view.tsx";
 import { PromptFiles, ShownTurn } from "./pictures.tsx";
 import { pageAddress } from "./session-menu.tsx";
@@ -24,6 +27,8 @@ export const TurnView = memo(function TurnView(props: {
   const { turn, agent, running, current, sessionId, onPlay } = props;
   const { role, at, text, model, usage } = turn;
   const mine = role === "user";
+  // From a prompt that nobody answered, there is nothing to continue.
+  const mayFork = useMay("coding:write") && !mine;
   const place = useMemo(
     () => (sessionId === undefined ? null : { sessionId, turn: turn.index }),
     [sessionId, turn.index],
@@ -40,7 +45,16 @@ export const TurnView = memo(function TurnView(props: {
         <span className="ml-auto opacity-0 group-focus-within/turn:opacity-100 group-hover/turn:opacity-100 pointer-coarse:opacity-100">
           {text !== "" && <CopyButton text={text} label={mine ? "Copy prompt" : "Copy answer"} />}
           {sessionId !== undefined && (
-            <CopyButton text={pageAddress(sessionId, turn.index)} label="Copy link to this turn" icon={Link2} />
+            <>
+              <CopyButton text={pageAddress(sessionId, turn.index)} label="Copy link to this turn" icon={Link2} />
+              {mayFork && (
+                <IconButton
+                  label="Fork from here"
+                  icon={GitFork}
+                  onClick={() => requestFork({ sessionId, turn: turn.index })}
+                />
+              )}
+            </>
           )}
         </span>
       </header>
