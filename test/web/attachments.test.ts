@@ -26,7 +26,7 @@ function paste(name: string, type: string, bytes: Buffer): string {
 
 test.for(["claude-code", "codex"])(
   "%s: the model gets a pasted picture, which the turn shows; of what waits, it gets the edited prompt once and never the cancelled one",
-  { timeout: 300_000 },
+  { timeout: 360_000 },
   async (agent) => {
     const { world, gateway } = used;
     const { sessionId } = await gateway.api.ask({ agent, dir: world.repository, prompt: "begin", waitMs: 60_000 });
@@ -142,6 +142,22 @@ test.for(["claude-code", "codex"])(
       expect(body).not.toContain(picture(6).toString("base64"));
     }
     expect(phone.troubles()).toEqual([]);
-    await gateway.api.post("/api/coding/coding_close_session", { sessionId });
+
+    // The other agent continues from the last answer.
+    const other = agent === "codex" ? "claude-code" : "codex";
+    await page.getByRole("button", { name: "Fork from here" }).last().click({ timeout: patience.timeout });
+    const fork = page.getByRole("dialog", { name: "Fork session" });
+    await fork.getByLabel("Continue with").selectOption(other);
+    await fork.getByLabel("Prompt").fill(`say continued by ${other}`);
+    await lookAt(visit, `fork-${agent}`);
+    await fork.getByRole("button", { name: "Fork", exact: true }).click();
+    await page.getByRole("log").getByText(`continued by ${other}`, { exact: true }).waitFor(patience);
+    const [, forkId = ""] = /\/sessions\/([^/?#]+)/.exec(page.url()) ?? [];
+    expect(await gateway.api.read(forkId)).toMatchObject({ agent: other, dir: world.repository });
+    const continued = world.modelServer.requests.find(({ prompt }) => prompt.includes(`say continued by ${other}`));
+    // Claude Code puts the file into the prompt, Codex gets its path.
+    expect(continued?.body).toContain(other === "codex" ? "/conversation.md" : "the edited one for codex");
+    await lookAt(visit, `forked-${agent}`);
+    for (const id of [sessionId, forkId]) await gateway.api.post("/api/coding/coding_close_session", { sessionId: id });
   },
 );
