@@ -44,7 +44,7 @@ export function ForkDialog(props: {
     },
   });
   const names = new Set([own, ...(data?.agents ?? []).map(({ name }) => name)]);
-  const part = turn === null ? "the conversation" : `the conversation up to turn ${turn}`;
+  const part = turn === null ? "the conversation" : "the conversation up to this answer";
   return (
     <FormDialog
       onClose={onClose}
