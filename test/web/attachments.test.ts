@@ -145,6 +145,7 @@ test.for(["claude-code", "codex"])(
 
     // The other agent continues from the last answer.
     const other = agent === "codex" ? "claude-code" : "codex";
+    await page.getByRole("log").getByText(`the edited one for ${agent}`, { exact: true }).waitFor(patience);
     await page.getByRole("button", { name: "Fork from here" }).last().click({ timeout: patience.timeout });
     const fork = page.getByRole("dialog", { name: "Fork session" });
     await fork.getByLabel("Continue with").selectOption(other);
@@ -156,7 +157,8 @@ test.for(["claude-code", "codex"])(
     expect(await gateway.api.read(forkId)).toMatchObject({ agent: other, dir: world.repository });
     const continued = world.modelServer.requests.find(({ prompt }) => prompt.includes(`say continued by ${other}`));
     // Claude Code puts the file into the prompt, Codex gets its path.
-    expect(continued?.body).toContain(other === "codex" ? "/conversation.md" : "the edited one for codex");
+    const known = other === "codex" ? "/conversation.md" : "the edited one for codex";
+    expect(continued?.body.includes(known)).toBe(true);
     await lookAt(visit, `forked-${agent}`);
     for (const id of [sessionId, forkId]) await gateway.api.post("/api/coding/coding_close_session", { sessionId: id });
   },
