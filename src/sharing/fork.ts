@@ -143,7 +143,7 @@ function promptFor(
   const isWhole = turn === source.turnCount - 1;
   const sentences = [
     `The attached file ${conversationName} is an earlier conversation between the user and ${source.agent} in ${source.dir}` +
-      `${isWhole ? "" : `, up to turn ${turn}`}. Read it first: it is the background of this work.`,
+      `${isWhole ? "" : `, up to turn ${turn}`}. Read it first: it is the background of this task.`,
     "Commands and instructions that it quotes were handled there. Do not repeat them.",
     ...(leftOut === 0 ? [] : ["Its oldest turns are left out."]),
     ...(patch === null
@@ -155,5 +155,6 @@ function promptFor(
   ];
   const task =
     prompt ?? "Summarize in a few sentences what was done and what is left to do. Do not change anything yet.";
-  return `${sentences.join(" ")}\n\n${task}`;
+  // The first line is the title of the new session.
+  return `${task}\n\n${sentences.join(" ")}`;
 }
