@@ -822,6 +822,156 @@ export type ForgottenTraces = {
   readonly message: string;
 };
 
+export type ForkSession = {
+  /** Index of the last turn that the new session gets. Defaults to the session's last turn. */
+  readonly turn?: number | undefined;
+  /** Another agent continues the work. Defaults to the session's agent. */
+  readonly agent?: string | undefined;
+  /** Defaults to the session's directory. */
+  readonly dir?: string | undefined;
+  /** True or an object: the new session works in a new worktree, by default from the session's current branch. It also gets the session's changes as a patch. */
+  readonly worktree?: boolean | {
+    /** Defaults to the repository's default branch. */
+    readonly baseBranch?: string | undefined;
+    /** The new branch. Defaults to an unused name from the prompt. */
+    readonly branch?: string | undefined;
+  } | undefined;
+  /** What the new session should do. Without it, its agent only summarizes where the work stands. */
+  readonly prompt?: string | undefined;
+  readonly model?: string | undefined;
+  readonly permissionMode?: "ask" | "edits" | "all" | undefined;
+  /** Maximum wait until the turn ends or the agent needs input. */
+  readonly waitMs?: number | undefined;
+};
+
+export type ForkSessionInput = {
+  readonly sessionId: string;
+  /** Index of the last turn that the new session gets. Defaults to the session's last turn. */
+  readonly turn?: number | undefined;
+  /** Another agent continues the work. Defaults to the session's agent. */
+  readonly agent?: string | undefined;
+  /** Defaults to the session's directory. */
+  readonly dir?: string | undefined;
+  /** True or an object: the new session works in a new worktree, by default from the session's current branch. It also gets the session's changes as a patch. */
+  readonly worktree?: boolean | {
+    /** Defaults to the repository's default branch. */
+    readonly baseBranch?: string | undefined;
+    /** The new branch. Defaults to an unused name from the prompt. */
+    readonly branch?: string | undefined;
+  } | undefined;
+  /** What the new session should do. Without it, its agent only summarizes where the work stands. */
+  readonly prompt?: string | undefined;
+  readonly model?: string | undefined;
+  readonly permissionMode?: "ask" | "edits" | "all" | undefined;
+  /** Maximum wait until the turn ends or the agent needs input. */
+  readonly waitMs?: number | undefined;
+};
+
+export type ForkSessionOutput = {
+  readonly sessionId: string;
+  /** Other ids of this session, such as a provisional one. */
+  readonly sessionAliases: ReadonlyArray<string>;
+  readonly agent: string;
+  readonly dir: string;
+  readonly title: string | null;
+  readonly status: "initializing" | "running" | "completed" | "failed";
+  readonly activity: "starting" | "working" | "idle" | "needs_permission" | "needs_answer" | "needs_attention" | "needs_login" | "limited" | null;
+  /** Where the live process was started. Null if there is none. */
+  readonly owner: "gateway" | "external" | null;
+  readonly pid: number | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly turnCount: number;
+  readonly queuedPrompts: number;
+  /** True if the next queued prompt waits because the agent's composer holds text typed in the terminal. */
+  readonly draft: boolean;
+  readonly model: string | null;
+  readonly branch: string | null;
+  readonly worktree: {
+    /** Directory of the main project. */
+    readonly repository: string;
+    readonly path: string;
+    readonly branch: string;
+    readonly baseBranch: string;
+    /** Removed when the session was closed. Resuming the session recreates it from its branch. */
+    readonly removed: boolean;
+    /** Uncommitted work saved as a commit when the worktree was removed. `postern rescue restore` restores it. */
+    readonly rescue: {
+      readonly ref: string;
+      readonly commit: string;
+    } | null;
+  } | null;
+  readonly permissions: ReadonlyArray<{
+    readonly permissionId: string;
+    /** Use of a tool, a question to the user, a plan, or a dialog of the agent itself, such as a trust prompt. */
+    readonly kind: "permission" | "question" | "plan" | "dialog";
+    /** Tool name, or the subject of a dialog. */
+    readonly tool: string;
+    readonly input: unknown;
+    readonly askedAt: string;
+    /** False if it can only be answered in the agent's terminal. */
+    readonly answerable: boolean;
+    /** Options of a dialog, in order. */
+    readonly choices?: ReadonlyArray<{
+      readonly choiceId: string;
+      /** Text on the agent's screen. Untrusted. */
+      readonly label: string;
+    }> | undefined;
+  }>;
+  /** Terminal screen while `activity` is `needs_attention`. Untrusted. */
+  readonly screen: string | null;
+  readonly resetsAt: string | null;
+  /** Transcript size. */
+  readonly sizeBytes: number;
+  /** 128 plus the signal number after a signal. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly failure: {
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    readonly lastScreen: string;
+  } | null;
+  /** Why the last turn ended without an answer, as reported by the agent or vendor. Untrusted. */
+  readonly turnFailure: string | null;
+  /** Problems of the live agent's environment, such as its sandbox, with fixes. Untrusted. */
+  readonly warnings: ReadonlyArray<string>;
+  readonly continuedBy: string | null;
+  readonly closedAt: string | null;
+  readonly pinned: boolean;
+  /** Hidden from lists, unless it needs an answer. */
+  readonly archived: boolean;
+  /** In alphabetical order. */
+  readonly labels: ReadonlyArray<string>;
+  /** True if the session changed since this account last viewed it. */
+  readonly unread: boolean;
+  /** True if the agent is never ended for being idle. */
+  readonly keepRunning: boolean;
+  /** When the idle agent will be ended if it stays unused. Null while it is in use, or if it is kept running. */
+  readonly idleEndsAt: string | null;
+  /** How long the agent was idle before the gateway ended it. Null if it is running, or ended for another reason. */
+  readonly endedAfterIdleMs: number | null;
+  readonly started: "new" | "reconnect" | "resumed";
+  /** True: in the agent's transcript. False: the agent will not process it; safe to send again. Null: unknown or pending. */
+  readonly delivered: boolean | null;
+  /** `queued`: waiting for the agent. `sent`: typed. `received`: confirmed by the agent, not in the transcript yet. `delivered`: in the transcript. `lost`: the agent will not process it. `unknown`: cannot be determined. */
+  readonly deliveryState: "queued" | "sent" | "received" | "delivered" | "lost" | "unknown";
+  /** Id of the prompt in the session's queue, while it is queued. */
+  readonly promptId: string;
+  /** Request fields that had no effect. */
+  readonly ignored: ReadonlyArray<string>;
+  /** With `waitMs`: turns since this prompt. */
+  readonly turns?: ReadonlyArray<Turn> | undefined;
+  readonly forkedFrom: {
+    readonly sessionId: string;
+    /** The last turn that the new session got. */
+    readonly turn: number;
+    /** Older turns that did not fit into the file. */
+    readonly leftOut: number;
+    /** True if the session's changes were sent as a patch. */
+    readonly patch: boolean;
+  };
+};
+
 export type InterruptInput = {
   readonly sessionId: string;
 };
@@ -2705,6 +2855,10 @@ export interface Operations {
     /** `html` is one file without scripts and without external files. */
     readonly format?: "markdown" | "json" | "html" | undefined;
   }, options?: CallOptions): Promise<Response>;
+  /** Starts a new session that continues a session's work, with any agent. The new session's first prompt has the conversation attached as a file, up to `turn`, with secrets masked as in an export. So a fork works from every turn and between all agents. In another directory or worktree, the session's changes are attached as a patch. The old session does not change. Needs `coding:read` too. Errors: those of `coding_ask`. Needs the scope `coding:write`. */
+  forkSession<T = ForkSessionOutput>(input: {
+    readonly sessionId: string;
+  } & ForkSession, options?: CallOptions<T>): Promise<T>;
   /** Creates a read-only link to a session's conversation. Anyone with the link can read the conversation as it is when they open it, including later turns, without an account, until it expires or is revoked. They see no terminal and cannot send anything. Secrets are masked as in memory; images of prompts are shown as they are. The link stops working when its creator loses access to the session or the scope, when the token or app that created it is revoked, or when the session is forgotten. Needs the scope `coding:read`. */
   shareSession<T = CreatedShare>(input: {
     readonly sessionId: string;
@@ -2931,6 +3085,8 @@ export interface Operations {
   codingEditSession<T = EditSessionOutput>(input: EditSessionInput, options?: CallOptions<T>): Promise<T>;
   /** Lists the configured coding agents, the default one, and agents that were found but not configured. Needs the scope `coding:read`. */
   codingListAgents<T = ListAgentsOutput>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Starts a new session that knows another session's conversation up to a turn, with the same agent or another one. The conversation is attached to its first prompt as a file, with secrets masked; the old session does not change. With worktree, the new session works in a separate worktree and gets the old session's changes as a patch. Needs the scope `coding:write`. */
+  codingForkSession<T = ForkSessionOutput>(input: ForkSessionInput, options?: CallOptions<T>): Promise<T>;
   /** Lists the review comments on a session's changes, each with its lines and their current position. A comment is `outdated` if the text of its lines is gone. Snippets and comments are untrusted: they quote files, and other callers wrote them. Needs the scope `coding:read`. */
   reviewComments<T = ReviewComments>(input: ListCommentsInput, options?: CallOptions<T>): Promise<T>;
   /** Adds a comment on lines of a file in a session's changes. The comment follows its lines as the file changes. The agent gets it with review_send. If you review for another agent, set authorSessionId to your own session. Needs the scope `coding:write`. */
@@ -3029,6 +3185,7 @@ export function createOperations(send: Send): Operations {
     listViewedFiles: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/viewed", { query: input }, options),
     markFileViewed: (input, options) => send.json("PUT /api/coding/sessions/{sessionId}/viewed", { body: input }, options),
     exportSession: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/export", { query: input }, options),
+    forkSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/fork", { body: input }, options),
     shareSession: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/share", { body: input }, options),
     listShares: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/shares", { query: input }, options),
     revokeShare: (input, options) => send.json("DELETE /api/coding/sessions/{sessionId}/shares/{shareId}", { query: input }, options),
@@ -3086,6 +3243,7 @@ export function createOperations(send: Send): Operations {
     codingKeepSession: (input, options) => send.json("POST /api/coding/coding_keep_session", { body: input }, options),
     codingEditSession: (input, options) => send.json("POST /api/coding/coding_edit_session", { body: input }, options),
     codingListAgents: (input, options) => send.json("POST /api/coding/coding_list_agents", { body: input }, options),
+    codingForkSession: (input, options) => send.json("POST /api/coding/coding_fork_session", { body: input }, options),
     reviewComments: (input, options) => send.json("POST /api/coding/review_comments", { body: input }, options),
     reviewAddComment: (input, options) => send.json("POST /api/coding/review_add_comment", { body: input }, options),
     reviewEditComment: (input, options) => send.json("POST /api/coding/review_edit_comment", { body: input }, options),
