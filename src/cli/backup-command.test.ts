@@ -55,7 +55,7 @@ describe("postern restore", () => {
       ports: { restore: restorePort(asked, { withKey: false }) },
     });
     expect(run.stdout).toBe("Restored /srv/home from the backup of 2026-01-31T12:00:00.000Z.\n");
-    expect(run.stderr).toContain("are restored too");
+    expect(run.stderr).toContain("are also restored");
     expect(run.stderr).toContain("has no key");
     expect(asked).toMatchObject([{ file: "/srv/code/b.tar.gz", replace: false, replay: true }]);
   });

@@ -37,7 +37,7 @@ test("what is backed up while a gateway runs is there after its state folder was
   const env = { ...world.env, POSTERN_HOME: home };
   const restored = await runPostern(["restore", file], { env });
   expect([restored.code, restored.stdout]).toEqual([0, expect.stringContaining(`Restored ${home}`)]);
-  expect(restored.stderr).toContain("are restored too");
+  expect(restored.stderr).toContain("are also restored");
   for (const name of ["key", "gateway-id", "config.json"]) {
     expect(await readFile(join(home, name), "utf8")).toBe(await readFile(join(world.home, name), "utf8"));
   }

@@ -189,7 +189,7 @@ test("without the scope coding:drive the cells can only be read", async () => {
   await cell(page, 1).locator(".xterm-helper-textarea").focus();
   await page.keyboard.type("secretly\n");
   await cell(page, 1)
-    .getByText(/You are only watching/)
+    .getByText(/You are in view-only mode/)
     .waitFor();
   // What the owner types afterwards arrives, and nothing before it.
   const owner = await browser.visit(await signInUrl(gateway));
