@@ -8,7 +8,7 @@ import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
 import { createEvents } from "../events/index.ts";
-import type { Folders } from "../folders/index.ts";
+import { createClones, type Folders } from "../folders/index.ts";
 import { createHttpServer, type HttpServer, toProblem } from "../http/index.ts";
 import { createMemoryTools } from "../logs/index.ts";
 import { createMcp } from "../mcp/index.ts";
@@ -120,6 +120,8 @@ async function start(
   } = await openStores(config, { log, clock, place: () => place, furtherAgents });
   disposer.add(closeStores);
   const host = await linking;
+  const clones = createClones({ folders, env: config.env, clock, log });
+  disposer.add(() => clones.close());
   // Visibility needs `coding`, which is created after the events.
   const seen = Promise.withResolvers<Coding["isVisibleDir"]>();
   const events = await createEvents({
@@ -217,6 +219,7 @@ async function start(
       folders,
       profiles,
       proposals,
+      clones,
       agents,
       oauth,
       events,

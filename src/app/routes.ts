@@ -2,7 +2,7 @@ import type { Accounts, Principal } from "../accounts/index.ts";
 import { type AgentRegistry, changeAgent, createKnownAgents } from "../agents/index.ts";
 import type { Log } from "../core/log.ts";
 import type { Events } from "../events/index.ts";
-import type { FolderProfiles, Folders, Proposals } from "../folders/index.ts";
+import type { Clones, FolderProfiles, Folders, Proposals } from "../folders/index.ts";
 import { codingRoutes } from "../http/coding-routes.ts";
 import {
   accountRoutes,
@@ -13,6 +13,7 @@ import {
   auditRoutes,
   changesRoutes,
   clientRoutes,
+  cloneRoutes,
   decisionRoutes,
   docsRoutes,
   draftRoutes,
@@ -71,6 +72,7 @@ export interface RouteParts {
   readonly folders: Folders;
   readonly profiles: FolderProfiles;
   readonly proposals: Proposals;
+  readonly clones: Clones;
   readonly agents: AgentRegistry;
   readonly oauth: OAuth;
   readonly events: Events;
@@ -98,6 +100,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     docsRoutes,
     webRoutes(),
     folderRoutes({ folders }),
+    cloneRoutes({ clones: parts.clones, audit: accounts.audit }),
     folderProfileRoutes({ profiles: parts.profiles, proposals: parts.proposals, audit: accounts.audit }),
     tokenRoutes(accounts),
     signInRoutes({ accounts, gateway: () => ({ ...gateway, baseUrl: baseUrl() }) }),

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { type FolderScope, folderScopeSchema, worktreeNameSchema } from "../wire/access.ts";
+import { addCloneCommand } from "./clone-command.ts";
 import { withStores } from "./context.ts";
 import { addFolderProfileCommands } from "./folder-profile-command.ts";
 import { absolutePath, type CommonOptions, describe, listOf, oneOf } from "./options.ts";
@@ -14,7 +15,7 @@ interface AddOptions extends CommonOptions {
 export const trustNotice =
   "This folder is now trusted: agents start here without a trust dialog, and hooks and settings in its repositories run as you.\n";
 
-/** `postern folder add|list|remove|profile`; with or without a running gateway. */
+/** `postern folder add|list|remove|clone|profile`; with or without a running gateway. */
 export function addFolderCommands(program: Command, context: CliContext): void {
   const group = program.command("folder").description("manage the folders where agents can work");
 
@@ -76,5 +77,6 @@ export function addFolderCommands(program: Command, context: CliContext): void {
       context.stdout(options.json ? `${printableJson(folder)}\n` : `Removed ${plainLine(folder.path)}.\n`);
     });
 
+  addCloneCommand(group, context);
   addFolderProfileCommands(group, context);
 }

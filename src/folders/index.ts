@@ -11,6 +11,7 @@ import type { CompletedPaths } from "../wire/changes.ts";
 import { type CompleteRule, completePath } from "./complete-path.ts";
 import { holds, innermost, isAllowed, type Rule, resolvePath } from "./real-path.ts";
 
+export { type Clones, createClones } from "./clones.ts";
 export type { CompleteRule } from "./complete-path.ts";
 export {
   createFolderProfiles,

@@ -1,6 +1,7 @@
 export { accountRoutes, auditRoutes, tokenRoutes } from "./account-routes.ts";
 export { agentRoutes, agentSetupRoutes } from "./agent-routes.ts";
 export { attachmentRoutes } from "./attachment-routes.ts";
+export { cloneRoutes } from "./clone-routes.ts";
 export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
 export { draftRoutes } from "./draft-routes.ts";

@@ -78,8 +78,8 @@ export async function startSession(
 ): Promise<string> {
   const where = placeOf(form);
   if (form.prompt.trim() === "") return (await acting.spawn(where, { output: spawnOutputSchema })).sessionId;
-  const mode = form.permissionMode === "ask" ? {} : { permissionMode: form.permissionMode };
-  const input = { ...where, ...mode, prompt: form.prompt, idempotencyKey };
+  const { permissionMode } = form; // always: without it, the folder's profile chooses
+  const input = { ...where, permissionMode, prompt: form.prompt, idempotencyKey };
   const files = attachments.length === 0 ? {} : { attachments: [...attachments] };
   const kind = isCommand ? { kind: "command" as const } : {};
   return (await acting.codingAsk({ ...input, ...files, ...kind }, { output: askOutputSchema })).sessionId;
