@@ -121,10 +121,10 @@ export function createRerun(
   };
 }
 
-/** HTTP clients often give up after five minutes. */
-const maxSetupWaitMs = 240_000;
+/** The web application waits for two minutes, and other clients often for less than five. */
+const maxSetupWaitMs = 90_000;
 
-/** Bounds how long a call waits for a setup script: until its own deadline, at most four minutes. The start continues without it. */
+/** Bounds how long a call waits for a setup script: until its own deadline, at most 90 seconds. The start continues without it. */
 export function createSetupWait(clock: Clock, deadline: number) {
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => undefined); // raced below

@@ -1,8 +1,14 @@
+import { execFile } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectFlawless, signInUrl, useBrowser } from "../support/browser.ts";
+import type { ScriptRun } from "../../src/wire/folder-scripts.ts";
+import { expectFlawless, lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { createWorld, startGateway, type TestGateway, type World } from "../support/gateway.ts";
 import { prepareStore } from "../support/prepared-store.ts";
 import { patience } from "../support/session-page.ts";
+import { terminalText } from "../support/terminal-probe.ts";
 
 const reader = {
   name: "reader",
@@ -11,6 +17,7 @@ const reader = {
   readyPattern: "ready",
 };
 
+const run = promisify(execFile);
 const browser = useBrowser();
 let world: World;
 let gateway: TestGateway;
@@ -54,6 +61,70 @@ test("what was filled in for a new session is there after a reload, and the way 
   await form.waitFor();
   await expect.poll(() => form.getByLabel("First prompt").inputValue()).toBe("");
   await gateway.api.post("/api/coding/coding_close_all", {});
+});
+
+test("a folder's profile is edited, its setup script is watched while a session starts, and a repository is cloned next to it", async () => {
+  const { app } = gateway;
+  const inside = { path: join(world.repository, "inside"), from: join(world.repository, "source") };
+  await mkdir(inside.path);
+  await run("git", ["clone", "--quiet", "--bare", world.repository, inside.from]);
+  await app.folders.add(world.repository, ["coding", "files"]);
+  await writeFile(join(world.repository, ".postern.json"), JSON.stringify({ teardown: "echo bye" }));
+  const owner = await gateway.client(["admin", "coding:read"]);
+  const visit = await browser.visit(await signInUrl(gateway));
+  const { page } = visit;
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("link", { name: "Folders" }).click();
+  await page.getByRole("button", { name: "Profile…" }).click();
+  await dialog.getByText("A repository proposes a profile").waitFor();
+  const setup = "echo preparing; until [ -e go ]; do sleep 0.1; done";
+  await dialog.getByLabel("Setup script", { exact: true }).fill(setup);
+  await dialog.getByLabel("Branch prefix").fill("team/");
+  await dialog.getByLabel("Name").fill("API_TOKEN");
+  await dialog.getByLabel("Value").fill("s3cret-5b");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await dialog.getByText("new value").waitFor();
+  await lookAt(visit, "folder-profile-desktop");
+  await dialog.getByRole("button", { name: "Approve" }).click();
+  await expect.poll(() => dialog.getByText("A repository proposes a profile").count(), patience).toBe(0);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect.poll(() => dialog.count(), patience).toBe(0);
+  await page.getByRole("button", { name: "Profile…" }).click();
+  await dialog.getByRole("list", { name: "Variables" }).getByText("API_TOKEN").waitFor();
+  expect(await dialog.getByLabel("Setup script", { exact: true }).inputValue()).toBe(setup);
+  expect(await page.content()).not.toContain("s3cret-5b");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+
+  await page.getByRole("button", { name: "Clone repository…" }).click();
+  await dialog.getByLabel("Address").fill(inside.from);
+  await dialog.getByLabel("Into folder").fill(inside.path);
+  await dialog.getByLabel("Name").fill("copy");
+  await lookAt(visit, "clone-desktop");
+  await dialog.getByRole("button", { name: "Clone", exact: true }).click();
+  await dialog.getByText("The repository is cloned and registered.").waitFor();
+  await dialog.getByRole("button", { name: "Done" }).click();
+  await page.getByRole("heading", { name: join(inside.path, "copy") }).waitFor();
+
+  await page.getByRole("link", { name: "New session" }).first().click();
+  const form = page.getByRole("form", { name: "New session" });
+  await form.getByLabel("Folder").fill(world.repository);
+  await form.getByRole("switch", { name: "Use a separate worktree" }).click();
+  await form.getByRole("button", { name: "Open terminal" }).click();
+  const watched = page.getByRole("region", { name: "Setup script" });
+  await watched.getByText("The setup script runs.").waitFor();
+  await expect.poll(() => terminalText(page), patience).toContain("preparing");
+  await lookAt(visit, "setup-script-desktop");
+  const { body } = await owner.get<{ scripts: ScriptRun[] }>("/api/coding/scripts");
+  await writeFile(join(body.scripts[0]?.dir ?? "", "go"), "");
+  await page.waitForURL(/\/sessions\//, patience);
+  await gateway.api.post("/api/coding/coding_close_all", {});
+
+  const phone = await browser.visit(await signInUrl(gateway), { device: "phone" });
+  await phone.page.goto(new URL("/folders", app.baseUrl).href);
+  await phone.page.getByRole("button", { name: "Profile…" }).first().click();
+  await phone.page.getByRole("dialog").getByLabel("Branch prefix").waitFor();
+  await lookAt(phone, "folder-profile-phone");
+  for (const { path } of await app.folders.list()) await app.folders.remove(path);
 });
 
 test("while a page's code is on its way its place is not empty", async () => {

@@ -18,8 +18,9 @@ export function useFolders({ enabled = true } = {}) {
 export function useAddFolder() {
   return useChange(
     queryKeys.folders,
-    (folder: Readonly<Omit<Folder, "createdAt" | "scopes">> & { readonly scopes: readonly FolderScope[] }) =>
-      acting.addFolder(folder, { output: folderSchema }),
+    (
+      folder: Readonly<Omit<Folder, "createdAt" | "scopes" | "folderId">> & { readonly scopes: readonly FolderScope[] },
+    ) => acting.addFolder(folder, { output: folderSchema }),
   );
 }
 

@@ -1,5 +1,5 @@
 import { FolderOpen } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { PosternClientError } from "../../src/client/index.ts";
 import { defaultWorktreeName, type Folder, type FolderScope } from "../../src/wire/access.ts";
 import { fieldError, messageOf } from "../api/api-error.ts";
@@ -12,6 +12,12 @@ import { Notice, QueryState } from "../ui/notice.tsx";
 import { Page } from "../ui/page.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { Rows } from "../ui/rows.tsx";
+
+// Rarely needed.
+const FolderProfileDialog = lazy(async () => ({
+  default: (await import("./folder-profile-dialog.tsx")).FolderProfileDialog,
+}));
+const CloneDialog = lazy(async () => ({ default: (await import("./clone-dialog.tsx")).CloneDialog }));
 
 const scopeOptions: readonly { readonly value: FolderScope; readonly label: string; readonly hint: string }[] = [
   {
@@ -27,14 +33,20 @@ export function FoldersPage() {
   const folders = useFolders();
   const [editing, setEditing] = useState<Folder | "new" | null>(null);
   const [removing, setRemoving] = useState<Folder | null>(null);
+  const [profiled, setProfiled] = useState<Folder | null>(null);
+  const [cloning, setCloning] = useState(false);
+  const first = folders.data?.[0];
   return (
     <Page
       title="Folders"
       description="Where agents can work. A registered folder’s scopes apply to everything in it; with nested folders, the innermost applies."
       actions={
-        <Button variant="primary" onClick={() => setEditing("new")}>
-          Add folder
-        </Button>
+        <div className="flex flex-wrap gap-2">
+          {first !== undefined && <Button onClick={() => setCloning(true)}>Clone repository…</Button>}
+          <Button variant="primary" onClick={() => setEditing("new")}>
+            Add folder
+          </Button>
+        </div>
       }
     >
       <QueryState query={folders} label="Loading folders" rows={2} />
@@ -60,6 +72,7 @@ export function FoldersPage() {
                 </div>
               </div>
               <div className="flex gap-1.5">
+                <Button onClick={() => setProfiled(folder)}>Profile…</Button>
                 <Button onClick={() => setEditing(folder)}>Edit…</Button>
                 <Button variant="ghost" onClick={() => setRemoving(folder)}>
                   Remove…
@@ -72,6 +85,12 @@ export function FoldersPage() {
       {editing !== null && (
         <FolderDialog folder={editing === "new" ? null : editing} onClose={() => setEditing(null)} />
       )}
+      <Suspense>
+        {profiled !== null && (
+          <FolderProfileDialog folderId={profiled.folderId} path={profiled.path} onClose={() => setProfiled(null)} />
+        )}
+        {cloning && first !== undefined && <CloneDialog parent={first.path} onClose={() => setCloning(false)} />}
+      </Suspense>
       {removing !== null && (
         <RemoveDialog folder={removing} last={folders.data?.length === 1} onClose={() => setRemoving(null)} />
       )}

@@ -1,7 +1,8 @@
-import { useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useMemo, useRef, useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { useAgents } from "../api/agents.ts";
-import { detailOf } from "../api/api-error.ts";
+import { detailOf, hasCode } from "../api/api-error.ts";
+import { useFolderProfile } from "../api/folder-profiles.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
 import { AttachButton, AttachmentStrip, useAttachments } from "../session/attachments.tsx";
@@ -19,8 +20,20 @@ import { type Draft, draftName, keptDraft, newDraft, sharedForm, sharedText } fr
 import { NewSessionOptions, preferredAgent, WorktreeOption } from "./new-session-options.tsx";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
+// With a terminal.
+const SetupWatch = lazy(async () => ({ default: (await import("./setup-watch.tsx")).SetupWatch }));
+
 /** Branches are read once typing has paused. */
 const settleMs = 300;
+
+/** A gateway's clock can differ from the browser's. */
+const clockSkewMs = 5_000;
+
+/** The folder nearest to `dir`. */
+function innermost<T extends { readonly path: string }>(folders: readonly T[], dir: string): T | undefined {
+  const holding = folders.filter(({ path }) => dir === path || dir.startsWith(path.endsWith("/") ? path : `${path}/`));
+  return holding.toSorted((a, b) => b.path.length - a.path.length)[0];
+}
 
 export function NewSessionPage() {
   const navigate = useNavigate();
@@ -43,12 +56,13 @@ export function NewSessionPage() {
   const dir = given.dir ?? last.dir;
   const settledDir = useSettled(dir.trim(), settleMs);
   const { data: branches } = useBranches(settledDir);
-  const agent = given.agent ?? preferredAgent(last, listed);
+  const { data: profile } = useFolderProfile(innermost(folders.data ?? [], settledDir)?.folderId ?? null);
+  const agent = given.agent ?? profile?.agent ?? preferredAgent(last, listed);
   const form: NewSession = {
     agent,
     dir,
-    model: given.model ?? last.models[agent] ?? "",
-    permissionMode: given.permissionMode ?? (mayDrive ? last.permissionMode : "ask"),
+    model: given.model ?? (agent === profile?.agent ? profile.model : null) ?? last.models[agent] ?? "",
+    permissionMode: given.permissionMode ?? (mayDrive ? (profile?.permissionMode ?? last.permissionMode) : "ask"),
     worktree: (given.worktree ?? last.worktree) && branches?.repository != null,
     baseBranch: given.baseBranch ?? branches?.current ?? branches?.branches[0] ?? "",
     branch: given.branch ?? "",
@@ -81,10 +95,15 @@ export function NewSessionPage() {
     onChange: (prompt) => change({ prompt }),
     place: form.agent === "" || !settledDir.startsWith("/") ? null : { agent: form.agent, dir: settledDir },
   });
+  const [since, setSince] = useState(0);
   const { byField, general } = newSessionErrors(start.error);
   const failedSession = detailOf(general, "sessionId");
 
+  const scriptId = detailOf(general, "scriptId");
+  const isSettingUp = hasCode(general, "setup_running");
+
   const submit = (): void => {
+    setSince(Date.now() - clockSkewMs);
     start.mutate(
       {
         form,
@@ -94,16 +113,18 @@ export function NewSessionPage() {
         isCommand: mayDrive && completion.isCommand(form.prompt),
       },
       {
-        onSuccess(sessionId) {
-          keepChoices(form);
-          keepDraft(localStorage, draftName, "");
-          void shared.sent();
-          // Replaces the form in the history, so that Back leads to the previous page.
-          void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
-        },
+        onSuccess: leaveTo,
       },
     );
   };
+
+  function leaveTo(sessionId: string): void {
+    keepChoices(form);
+    keepDraft(localStorage, draftName, "");
+    void shared.sent();
+    // Replaces the form in the history, so that Back leads to the previous page.
+    void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
+  }
 
   return (
     <Page title="New session" narrow>
@@ -162,10 +183,15 @@ export function NewSessionPage() {
           </Notice>
         )}
         <WorktreeOption form={form} errors={byField} onChange={change} branches={branches} />
-        <ErrorNotice error={general} />
-        {failedSession !== null && (
+        <ErrorNotice error={isSettingUp ? null : general} />
+        {form.worktree && (start.isPending || scriptId !== null) && (
+          <Suspense>
+            <SetupWatch since={since} scriptId={scriptId} onStarted={leaveTo} />
+          </Suspense>
+        )}
+        {failedSession !== null && !isSettingUp && (
           <Link to={`/sessions/${encodeURIComponent(failedSession)}`} className="text-sm text-accent underline">
-            Show the agent's last screen
+            {scriptId === null ? "Show the agent's last screen" : "Open the session, and send a prompt to try again"}
           </Link>
         )}
         <div className="flex items-center gap-3">
