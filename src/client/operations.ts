@@ -454,6 +454,35 @@ export type ChangedPrompt = {
   readonly deliveryState: "queued" | "sent" | "received" | "delivered" | "lost" | "unknown";
 };
 
+export type Clone = {
+  readonly cloneId: string;
+  /** Without credentials. */
+  readonly address: string;
+  readonly path: string;
+  readonly state: "running" | "done" | "failed" | "cancelled";
+  /** What Git is doing. Untrusted. */
+  readonly phase: string | null;
+  /** Progress of this phase. */
+  readonly percent: number | null;
+  /** Why it failed. Untrusted. */
+  readonly error: string | null;
+  /** The registered folder, when it is done. */
+  readonly folder: Folder | null;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+};
+
+export type CloneInput = {
+  /** `https:`, `http:` or `ssh:` URL, `user@host:path`, or the path of a repository in a registered folder. Credentials in it are used for the clone and not stored. */
+  readonly address: string;
+  /** A directory in a registered folder. */
+  readonly parent: string;
+  /** Name of the new directory. Defaults to the last part of the address. */
+  readonly name?: string | undefined;
+  /** Scopes of the new folder. Defaults to those of the folder that holds the parent. */
+  readonly scopes?: ReadonlyArray<"files" | "coding" | "exec"> | undefined;
+};
+
 export type CloseAllOutput = {
   readonly closed: ReadonlyArray<CloseOutput>;
   readonly failed: ReadonlyArray<{
@@ -2561,6 +2590,20 @@ export interface Operations {
   removeFolder<T = Folder>(input: {
     readonly path: string;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Lists clones since the start of the gateway, latest first. Needs the scope `admin`. */
+  listClones<T = {
+    readonly clones: ReadonlyArray<Clone>;
+  }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
+  /** Clones a repository into a registered folder, and registers it. Returns immediately; follow the progress at `/api/folders/clones/{cloneId}`. Git uses the logins of the gateway's user, and asks for none. No hooks, templates or submodules are used. If it fails or is cancelled, what was written is removed. Needs the scope `admin`. */
+  beginClone<T = Clone>(input: CloneInput, options?: CallOptions<T>): Promise<T>;
+  /** Returns the progress of a clone. Needs the scope `admin`. */
+  getClone<T = Clone>(input: {
+    readonly cloneId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Cancels a clone and removes what it wrote. A finished clone stays as it is. Needs the scope `admin`. */
+  cancelClone<T = Clone>(input: {
+    readonly cloneId: string;
+  }, options?: CallOptions<T>): Promise<T>;
   /** Returns a folder's profile: how agents start in it. The values of its variables are never returned. Needs the scope `admin`. */
   getFolderProfile<T = FolderProfile>(input: {
     readonly folderId: string;
@@ -3115,6 +3158,10 @@ export function createOperations(send: Send): Operations {
     listFolders: (input, options) => send.json("GET /api/folders", { query: input }, options),
     addFolder: (input, options) => send.json("POST /api/folders", { body: input }, options),
     removeFolder: (input, options) => send.json("DELETE /api/folders", { query: input }, options),
+    listClones: (input, options) => send.json("GET /api/folders/clones", { query: input }, options),
+    beginClone: (input, options) => send.json("POST /api/folders/clones", { body: input }, options),
+    getClone: (input, options) => send.json("GET /api/folders/clones/{cloneId}", { query: input }, options),
+    cancelClone: (input, options) => send.json("DELETE /api/folders/clones/{cloneId}", { query: input }, options),
     getFolderProfile: (input, options) => send.json("GET /api/folders/{folderId}/profile", { query: input }, options),
     putFolderProfile: (input, options) => send.json("PUT /api/folders/{folderId}/profile", { body: input }, options),
     listProfileProposals: (input, options) => send.json("GET /api/folders/{folderId}/proposals", { query: input }, options),
