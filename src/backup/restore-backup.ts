@@ -44,7 +44,7 @@ export interface RestoredBackup extends Omit<Manifest, "format" | "formatVersion
   readonly replayed: Replayed | null;
 }
 
-/** Not sockets, locks, hook inboxes and running terminals. */
+/** Excludes sockets, locks, hook inboxes and running terminals. */
 const stateFiles = ["postern.db", "config.json", "key", "gateway-id"];
 /** The store with its journals, and the catalog, which is rebuilt. */
 const storeFiles = ["postern.db", "postern.db-wal", "postern.db-shm", "catalog.db", "catalog.db-wal", "catalog.db-shm"];

@@ -6,7 +6,7 @@ import type { TextIndex } from "./turn-collector.ts";
 
 const removedAtOnce = 500;
 
-/** Nothing else must write to `database` meanwhile. */
+/** Nothing else may write to `database` at the same time. */
 export function createBatchStore(deps: {
   readonly database: Pick<CatalogDatabase, "db">;
   readonly createTextIndex: (tx: Kysely<CatalogTables>) => TextIndex;

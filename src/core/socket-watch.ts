@@ -12,7 +12,7 @@ const checkMs = 2_000;
  * left alone. Does nothing if the parent of the socket's folder no longer exists.
  *
  * @param deps `listen` recreates the socket, and fails if its path exists
- * @returns stops watching, and resolves when no `listen` is running
+ * @returns a function that stops watching, and resolves when no `listen` is running
  */
 export function watchSocket(
   path: string,

@@ -54,7 +54,7 @@ describeOnBothStores("a folder's profile", (openStore) => {
     });
     const rows = await db.selectFrom("folder_profiles").selectAll().execute();
     expect(JSON.stringify([rows, shown])).not.toContain(secret);
-    // What is left out is cleared, the variables are kept; null keeps one of them.
+    // Fields that are left out are cleared, except for the variables; null keeps a variable.
     expect(await put({ model: "m" })).toMatchObject({ setup: null, agent: null, model: "m", env: ["EMPTY", "TOKEN"] });
     expect(await put({ env: { TOKEN: null, MORE: "x" } })).toMatchObject({ model: null, env: ["MORE", "TOKEN"] });
     expect((await profiles.startProfileOf(at("code"))).env).toEqual({ TOKEN: secret, MORE: "x" });

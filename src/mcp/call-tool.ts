@@ -76,7 +76,7 @@ const doing: Readonly<Record<Activity, string>> = {
 
 /**
  * Reports progress every few seconds while the call runs.
- * @returns stops reporting
+ * @returns a function that stops reporting
  */
 function reportWhile(
   deps: Pick<McpDeps, "clock" | "sessions"> & { readonly progressMs: number },

@@ -25,7 +25,7 @@ export interface SessionUpdate {
 
 /** Notifies subscribers of changes to sessions. Access is checked when they subscribe. */
 export interface SessionUpdates {
-  /** @returns unsubscribes */
+  /** @returns a function that unsubscribes */
   subscribe(listener: (update: SessionUpdate) => void): () => void;
   close(): void;
 }

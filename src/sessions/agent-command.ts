@@ -6,7 +6,7 @@ import { type MentionPlace, refuseOutsideMentions, withoutInvisible } from "./pr
 /** A command that can be typed. */
 export interface CommandLine {
   readonly text: string;
-  /** Whether it is a named prompt, which starts a turn. Commands of the user and the repository are. */
+  /** Whether it is a named prompt, which starts a turn, such as the commands of the user and the repository. */
   readonly startsTurn: boolean;
 }
 

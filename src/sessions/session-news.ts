@@ -38,7 +38,7 @@ const memoSchema = z.object({
   asked: z.array(z.string()),
   /** Whether its process ended, or continued with another session. */
   over: z.boolean(),
-  /** The time of the newest report of the agent that is in it. */
+  /** The time of the agent's newest report included here. */
   through: z.number(),
   /** The waiting prompts, as `markOfQueue` has them. */
   queue: z.string().default(""),

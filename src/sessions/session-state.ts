@@ -114,7 +114,7 @@ export type SessionMessage =
   | { readonly kind: "found_in_use" }
   | { readonly kind: "ended" };
 
-/** A prompt of an earlier gateway, and the turn in which it was taken since it was sent. */
+/** A prompt of an earlier gateway, and the turn that it started since it was sent. */
 export interface FoundPrompt {
   readonly prompt: OpenPrompt;
   readonly turn: number | null;

@@ -53,7 +53,7 @@ export async function keepStoreCopy(options: {
   }
 }
 
-/** Removes old copies now and every day. @returns stops it */
+/** Removes old copies now and every day. @returns a function that stops it */
 export function pruneCopiesDaily(
   copies: string,
   { clock, log }: { readonly clock: Clock; readonly log: Log },

@@ -42,7 +42,7 @@ export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime
 /** A peer that reads no replies is disconnected at this. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** So that the echo is sent first and in its own packet. */
+/** So that the echo is sent first, on its own. */
 const ACKNOWLEDGE_AFTER_MS = 1;
 
 /** Serves `socket` until it closes. Malformed input closes this connection only. */

@@ -27,7 +27,7 @@ export const TurnView = memo(function TurnView(props: {
   const { turn, agent, running, current, sessionId, onPlay } = props;
   const { role, at, text, model, usage } = turn;
   const mine = role === "user";
-  // From a prompt that nobody answered, there is nothing to continue.
+  // A prompt without an answer has nothing to continue from.
   const mayFork = useMay("coding:write") && !mine;
   const place = useMemo(
     () => (sessionId === undefined ? null : { sessionId, turn: turn.index }),
