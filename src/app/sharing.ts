@@ -40,7 +40,7 @@ export function sharingPorts(deps: {
 
 const withoutDiff = ["dir_not_allowed", "dir_not_found", "not_a_git_repository", "branch_not_found"] as const;
 
-/** What a fork needs of sessions. */
+/** What a fork needs from sessions. */
 export function forkPorts(coding: Pick<Coding, "ask" | "attachments" | "branches" | "changes">): ForkPorts {
   return {
     ask: (input, caller, signal) => coding.ask(input, caller, signal),

@@ -122,14 +122,14 @@ export function addForkCommand(group: Command, context: CliContext): void {
   ])
     .description("start a new session that knows a session's conversation, with the same agent or another one")
     .argument("<sessionId>", sessionIdHelp)
-    .argument("[prompt]", "what to do; without it, the agent summarizes where the work stands")
+    .argument("[prompt]", "what to do; if omitted, the agent summarizes the state of the work")
     .option(
       "--turn <index>",
       "the last turn that the new session gets (default: the last one)",
       wholeNumber(0, maxTurn),
     )
-    .option("--agent <name>", "which agent continues (default: the session's)")
-    .option("--dir <path>", "where it works (default: where the session does)")
+    .option("--agent <name>", "agent to continue with (default: the session's)")
+    .option("--dir <path>", "working directory (default: the session's)")
     .option("--model <name>", "the agent's model")
     .option("--permission-mode <mode>", "ask, edits or all (default: ask)", oneOf(permissionModeSchema))
     .option("--worktree", "work in a separate Git worktree, which starts from the session's branch")

@@ -21,13 +21,13 @@ export function addCloneCommand(parent: Command, context: CliContext): void {
     "postern folder clone https://github.com/octo/app.git --into ~/code",
     "postern folder clone git@github.com:octo/app.git --into ~/code --name octo-app",
   ])
-    .description("clone a repository into a registered folder, and register it. The running gateway does it")
+    .description("clone a repository into a registered folder and register it, through the running gateway")
     .argument("<address>", "address of the repository")
     .option("--into <dir>", "a directory in a registered folder (default: the current one)")
     .option("--name <name>", "name of the new directory (default: the last part of the address)")
     .option(
       "--scopes <list>",
-      `comma-separated: ${folderScopeSchema.options.join(", ")} (default: those of the folder around it)`,
+      `comma-separated: ${folderScopeSchema.options.join(", ")} (default: the scopes of the parent folder)`,
       listOf(folderScopeSchema),
     )
     .action(async (address: string, { into, name, scopes, json }: CloneOptions) => {

@@ -1,6 +1,6 @@
 import { PosternError } from "../core/errors.ts";
 
-/** Where a repository is cloned from. */
+/** The source of a clone. */
 export interface CloneAddress {
   /** For Git, without credentials. */
   readonly url: string;

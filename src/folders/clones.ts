@@ -11,10 +11,10 @@ import type { Folder, FolderScope } from "../wire/access.ts";
 import type { Clone, CloneInput } from "../wire/clones.ts";
 import { type CloneAddress, parseCloneAddress } from "./clone-address.ts";
 
-/** Repositories that are being cloned, or were since the start of the gateway. */
+/** Clones in progress, and clones that ended since the gateway started. */
 export interface Clones {
   /**
-   * Begins to clone into a new directory. When it is done, the directory is a registered folder.
+   * Starts cloning into a new directory. When the clone is done, the directory is a registered folder.
    * @throws PosternError `invalid_request` | `dir_not_allowed` | `dir_not_found` | `clone_target_exists` | `rate_limited`
    */
   begin(input: CloneInput): Promise<Clone>;
@@ -42,10 +42,10 @@ interface Job {
 
 /** Each uses the whole network and disk. */
 const maxRunning = 3;
-/** The oldest finished ones make room. */
+/** The oldest finished clones are dropped. */
 const maxKept = 50;
 const limitMs = 60 * 60_000;
-/** A larger repository is cloned by hand. */
+/** Larger repositories must be cloned manually. */
 const maxReceivedBytes = 20 * 1024 ** 3;
 /** Git removes its files when it is ended. */
 const graceMs = 5_000;

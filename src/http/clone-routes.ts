@@ -39,8 +39,8 @@ export function cloneRoutes({
         tags,
         summary: "Clones a repository into a registered folder, and registers it.",
         description:
-          "Returns immediately; follow the progress at `/api/folders/clones/{cloneId}`. Git uses the logins of the gateway's user, and asks for " +
-          "none. No hooks, templates or submodules are used. If it fails or is cancelled, what was written is removed.",
+          "Returns immediately; follow the progress at `/api/folders/clones/{cloneId}`. Git uses the credentials of the gateway's " +
+          "user and never prompts. No hooks, templates or submodules are used. If the clone fails or is cancelled, everything that it wrote is removed.",
         body: cloneInputSchema,
         response: { 202: cloneSchema },
       },
@@ -73,7 +73,7 @@ export function cloneRoutes({
       schema: {
         operationId: "cancelClone",
         tags,
-        summary: "Cancels a clone and removes what it wrote. A finished clone stays as it is.",
+        summary: "Cancels a clone and removes what it wrote. A finished clone is kept.",
         params,
         response: { 200: cloneSchema },
       },

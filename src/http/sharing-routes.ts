@@ -57,7 +57,7 @@ when its creator loses access to the session or the scope, when the token or app
 
 const forkDescription = `The new session's first prompt has the conversation attached as a file, up to \`turn\`, with secrets masked as in an export. So a fork
 works from every turn and between all agents. In another directory or worktree, the session's changes are attached as a patch. The old session does not
-change. Needs \`coding:read\` too. Errors: those of \`coding_ask\`.`;
+change. Also needs \`coding:read\`. Errors: the same as for \`coding_ask\`.`;
 
 /** Export of a session, forks of it, links to it, and the page behind a link. */
 export function sharingRoutes(deps: SharingRoutesDeps): RouteModule {

@@ -53,7 +53,7 @@ export type StillReads = (creator: {
   readonly appId: string | null;
 }) => Promise<boolean>;
 
-/** What a fork needs of sessions. Each call throws what its route throws. */
+/** What a fork needs from sessions. Each call throws what its route throws. */
 export interface ForkPorts {
   ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
   /** Stores a file of the caller. @returns its attachment ID */
