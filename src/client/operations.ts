@@ -2594,13 +2594,13 @@ export interface Operations {
   listClones<T = {
     readonly clones: ReadonlyArray<Clone>;
   }>(input?: Readonly<Record<string, never>>, options?: CallOptions<T>): Promise<T>;
-  /** Clones a repository into a registered folder, and registers it. Returns immediately; follow the progress at `/api/folders/clones/{cloneId}`. Git uses the logins of the gateway's user, and asks for none. No hooks, templates or submodules are used. If it fails or is cancelled, what was written is removed. Needs the scope `admin`. */
+  /** Clones a repository into a registered folder, and registers it. Returns immediately; follow the progress at `/api/folders/clones/{cloneId}`. Git uses the credentials of the gateway's user and never prompts. No hooks, templates or submodules are used. If the clone fails or is cancelled, everything that it wrote is removed. Needs the scope `admin`. */
   beginClone<T = Clone>(input: CloneInput, options?: CallOptions<T>): Promise<T>;
   /** Returns the progress of a clone. Needs the scope `admin`. */
   getClone<T = Clone>(input: {
     readonly cloneId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Cancels a clone and removes what it wrote. A finished clone stays as it is. Needs the scope `admin`. */
+  /** Cancels a clone and removes what it wrote. A finished clone is kept. Needs the scope `admin`. */
   cancelClone<T = Clone>(input: {
     readonly cloneId: string;
   }, options?: CallOptions<T>): Promise<T>;
@@ -2898,7 +2898,7 @@ export interface Operations {
     /** `html` is one file without scripts and without external files. */
     readonly format?: "markdown" | "json" | "html" | undefined;
   }, options?: CallOptions): Promise<Response>;
-  /** Starts a new session that continues a session's work, with any agent. The new session's first prompt has the conversation attached as a file, up to `turn`, with secrets masked as in an export. So a fork works from every turn and between all agents. In another directory or worktree, the session's changes are attached as a patch. The old session does not change. Needs `coding:read` too. Errors: those of `coding_ask`. Needs the scope `coding:write`. */
+  /** Starts a new session that continues a session's work, with any agent. The new session's first prompt has the conversation attached as a file, up to `turn`, with secrets masked as in an export. So a fork works from every turn and between all agents. In another directory or worktree, the session's changes are attached as a patch. The old session does not change. Also needs `coding:read`. Errors: the same as for `coding_ask`. Needs the scope `coding:write`. */
   forkSession<T = ForkSessionOutput>(input: {
     readonly sessionId: string;
   } & ForkSession, options?: CallOptions<T>): Promise<T>;
