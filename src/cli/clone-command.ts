@@ -27,7 +27,7 @@ export function addCloneCommand(parent: Command, context: CliContext): void {
     .option("--name <name>", "name of the new directory (default: the last part of the address)")
     .option(
       "--scopes <list>",
-      `comma-separated: ${folderScopeSchema.options.join(", ")} (default: the scopes of the parent folder)`,
+      `comma-separated: ${folderScopeSchema.options.join(", ")} (default: the scopes of the enclosing registered folder)`,
       listOf(folderScopeSchema),
     )
     .action(async (address: string, { into, name, scopes, json }: CloneOptions) => {
