@@ -143,7 +143,7 @@ async function readEnvironment({ stdin, cwd }: CliContext, file: string): Promis
   try {
     return await readFile(absolutePath(file, cwd), "utf8");
   } catch (error) {
-    throw new PosternError("usage", `Cannot read ${file}.`, { cause: error });
+    throw new PosternError("invalid_request", `Cannot read ${file}.`, { cause: error });
   }
 }
 

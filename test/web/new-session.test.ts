@@ -99,7 +99,8 @@ test("a folder's profile is edited, its setup script is watched while a session 
   await dialog.getByLabel("Address").fill(inside.from);
   await dialog.getByLabel("Into folder").fill(inside.path);
   await dialog.getByLabel("Name").fill("copy");
-  await lookAt(visit, "clone-desktop");
+  await visit.shoot("clone-desktop-light");
+  await expectFlawless(visit, "a clone");
   await dialog.getByRole("button", { name: "Clone", exact: true }).click();
   await dialog.getByText("The repository is cloned and registered.").waitFor();
   await dialog.getByRole("button", { name: "Done" }).click();
@@ -113,7 +114,8 @@ test("a folder's profile is edited, its setup script is watched while a session 
   const watched = page.getByRole("region", { name: "Setup script" });
   await watched.getByText("The setup script runs.").waitFor();
   await expect.poll(() => terminalText(page), patience).toContain("preparing");
-  await lookAt(visit, "setup-script-desktop");
+  await visit.shoot("setup-script-desktop-light");
+  await expectFlawless(visit, "a setup script");
   const { body } = await owner.get<{ scripts: ScriptRun[] }>("/api/coding/scripts");
   await writeFile(join(body.scripts[0]?.dir ?? "", "go"), "");
   await page.waitForURL(/\/sessions\//, patience);
