@@ -72,6 +72,8 @@ export const incomingSchema = z.object({
   /** Whether the person is alone in the chat. */
   isPrivate: z.boolean(),
   messageId: z.string().nullable(),
+  /** The same for all messages of an album. */
+  albumId: z.string().optional(),
   content: incomingContentSchema,
 });
 

@@ -35,13 +35,26 @@ describeOnBothStores("a chat", (openStore) => {
       { sessionId: session, attachments: ["00000000-0000-4000-8000-000000000002"] },
     ]);
 
+    // An album comes as several messages, with its words at one of them.
+    const album = [1, 2, 3].map((at) => ({ file: { bytes: picture(at) }, albumId: "of-three" }));
+    const ids = album.map((part, at) => bot.write(me, at === 0 ? "/ask compare them" : "", part));
+    const compared = await scene.shown("ECHO compare them");
+    const attachments = [3, 4, 5].map((at) => `00000000-0000-4000-8000-00000000000${at}`);
+    expect(sessions.asked.slice(2)).toMatchObject([{ prompt: "compare them", attachments }]);
+    expect(sessions.attached.slice(2).map(({ bytes }) => bytes)).toEqual([1, 2, 3].map((at) => picture(at)));
+    // A reply to any of them goes to its session.
+    bot.write(me, "and now?", { replyTo: ids[2] ?? 0 });
+    await scene.shown("ECHO and now?");
+    expect(sessions.asked[3]?.sessionId).toBe([...sessions.all.keys()][1]);
+    expect(compared.replyTo).toBe(ids[0]);
+
     bot.write(me, "and this?", { file: { name: "large.txt", bytes: Buffer.alloc(20 * 1024 * 1024 + 1, "a") } });
     await scene.shown("large.txt is larger than 20 MB");
     bot.intercept = (method) => (method === "getFile" ? { status: 400, description: "Bad Request: gone" } : null);
     bot.write(me, "and this?", { file: { name: "gone.txt", bytes: Buffer.from("a") } });
     await scene.shown("gone.txt could not be fetched");
-    expect(sessions.asked).toHaveLength(2);
-    expect(sessions.attached).toHaveLength(2);
+    expect(sessions.asked).toHaveLength(4);
+    expect(sessions.attached).toHaveLength(5);
   });
 
   test("what waits is listed and cancelled with a button", async () => {
@@ -56,7 +69,7 @@ describeOnBothStores("a chat", (openStore) => {
     const queuedAt = new Date(0).toISOString();
     const waits = (text: string, position: number): QueuedPrompt => {
       const promptId = `00000000-0000-4000-8000-00000000000${position}`;
-      return { promptId, position, text, kind: "text", queuedAt, attachments: [] };
+      return { promptId, position, text, kind: "text", queuedAt, attachments: [], canChange: true };
     };
     sessions.queued = [waits("fix the build", 0), waits("then the tests", 1)];
     bot.write(me, "/queue");

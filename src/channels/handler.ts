@@ -3,6 +3,7 @@ import { hasCode, messageOf } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Problem } from "../wire/problem.ts";
+import { createAlbums, type WholeAlbum } from "./albums.ts";
 import { type Incoming, incomingSchema } from "./channel.ts";
 import { command, text } from "./commands.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -48,9 +49,13 @@ export function createHandler(
   const { signal } = stopping;
   const dealing: Dealing = { deps, ...parts, signal };
   const lanes = createKeyedLock();
+  const albums = createAlbums(deps);
   const running = new Set<Promise<void>>();
 
-  async function deal(update: ChatUpdate, incoming: Incoming): Promise<void> {
+  async function deal(update: ChatUpdate, received: Incoming): Promise<void> {
+    const whole = await albums.whole(update, received, signal);
+    if (whole === null) return;
+    const { incoming, otherIds } = whole;
     for (let attempt = update.attempts; !signal.aborted; ) {
       try {
         attempt = await chats.inbox.noteAttempt(update.updateId);
@@ -59,7 +64,7 @@ export function createHandler(
             ? say("⚠️ Something went wrong with this message, and it was not processed. Send it again.")
             : await outcomeOf(update, incoming);
         if (outcome === "stopped") return;
-        await settle(update, incoming, outcome);
+        await settle(update, { incoming, otherIds }, outcome);
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -108,7 +113,7 @@ export function createHandler(
     return say(`⚠️ ${ownWords[code] ?? shortened(plainWords(detail), 2_000)} (${code})${hint}`);
   }
 
-  async function settle(update: ChatUpdate, incoming: Incoming, outcome: Outcome): Promise<void> {
+  async function settle(update: ChatUpdate, { incoming, otherIds }: WholeAlbum, outcome: Outcome): Promise<void> {
     const { chatId } = incoming;
     const { say: bodies = [], keyed = [], sessionId = null, chat, bind, change } = outcome;
     const replies: readonly NewMessage[] = bodies.map((body, index) => ({
@@ -119,7 +124,7 @@ export function createHandler(
       final: true,
     }));
     const work: ChatWork = {
-      done: { updateId: update.updateId, sessionId },
+      done: { updateId: update.updateId, otherIds, sessionId },
       say: [...replies, ...keyed.map((message) => ({ ...message, chatId, sessionId, final: false }))],
       ...(chat === undefined ? {} : { chat: { chatId, ...chat } }),
       ...(bind === undefined ? {} : { bind }),
@@ -136,6 +141,7 @@ export function createHandler(
       const { data: incoming } = incomingSchema.safeParse(JSON.parse(update.body));
       // Stored by another version in an unknown format.
       if (incoming === undefined) return chats.settle({ done: { updateId: update.updateId, sessionId: null } });
+      albums.note(update, incoming);
       const lane = `${incoming.content.kind === "press"} ${incoming.chatId}`;
       const dealt = lanes.run(lane, () => deal(update, incoming)).finally(() => running.delete(dealt));
       running.add(dealt);

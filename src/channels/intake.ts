@@ -40,9 +40,15 @@ export function createIntake(
         if (received.kind === "updates") {
           noteTrouble(null);
           pauseMs = firstPauseMs;
-          for (const { updateId, incoming } of received.updates) {
-            if (incoming !== null) await take(updateId, incoming);
-            after = updateId;
+          // Passed on together, because several can be one album.
+          const taken: ChatUpdate[] = [];
+          try {
+            for (const { updateId, incoming } of received.updates) {
+              if (incoming !== null) taken.push(...(await take(updateId, incoming)));
+              after = updateId;
+            }
+          } finally {
+            taken.forEach(on.taken);
           }
           // Otherwise, a server that answers immediately would be polled in a busy loop.
           if (received.updates.length === 0 && clock.now() - asked < emptyPauseMs) await pause(emptyPauseMs);
@@ -74,20 +80,26 @@ export function createIntake(
     else log.warn(fields, "chat service unreachable; trying again");
   }
 
-  async function take(updateId: number, incoming: Incoming): Promise<void> {
-    if (!allowedUserIds.has(incoming.userId)) return ignore(incoming.userId);
+  /** @returns the update, if it is to be processed */
+  async function take(updateId: number, incoming: Incoming): Promise<readonly ChatUpdate[]> {
+    if (!allowedUserIds.has(incoming.userId)) {
+      ignore(incoming.userId);
+      return [];
+    }
     const { chatId, content } = incoming;
     const messageId = content.kind === "press" ? null : incoming.messageId;
     const update = { updateId, chatId, messageId, body: JSON.stringify(incoming) };
     switch (await chats.inbox.add(update)) {
       case "taken":
-        return on.taken({ ...update, request: null, attempts: 0 });
+        return [{ ...update, request: null, attempts: 0 }];
       case "full":
-        return refuse(updateId, chatId);
+        await refuse(updateId, chatId);
+        return [];
       case "too_many_chats":
-        return log.warn({ channel: channel.name }, "too many chats; messages from new chats are ignored");
+        log.warn({ channel: channel.name }, "too many chats; messages from new chats are ignored");
+        return [];
       case "known":
-        return;
+        return [];
     }
   }
 

@@ -12,7 +12,12 @@ export type { ChatMessage, MessageChange, NewMessage, Outbox } from "./outbox.ts
 /** Changes applied atomically. */
 export interface ChatWork {
   /** The update that was processed. */
-  readonly done?: { readonly updateId: number; readonly sessionId: string | null };
+  readonly done?: {
+    readonly updateId: number;
+    /** Updates that were processed with it. */
+    readonly otherIds?: readonly number[];
+    readonly sessionId: string | null;
+  };
   readonly chat?: { readonly chatId: string } & Partial<Omit<Chat, "chatId">>;
   readonly bind?: ChatSession;
   /** The progress of reports on sessions. */
@@ -51,7 +56,10 @@ export function createChats(deps: {
         for (const session of progress) await store.setProgress(session, trx);
         await outbox.add(say, trx);
         await outbox.change(change, trx);
-        if (done !== undefined) await inbox.done(done.updateId, done.sessionId, trx);
+        if (done === undefined) return;
+        for (const updateId of [done.updateId, ...(done.otherIds ?? [])]) {
+          await inbox.done(updateId, done.sessionId, trx);
+        }
       }),
   };
 }

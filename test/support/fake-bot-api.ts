@@ -50,6 +50,7 @@ export interface FakeBotApi {
       readonly topic?: number;
       /** A document; as a photo, without a name. */
       readonly file?: { readonly name?: string; readonly bytes: Buffer };
+      readonly albumId?: string;
     },
   ): number;
   /** A person presses the button with these words. */
@@ -224,11 +225,12 @@ export async function startFakeBotApi(
     write(
       from: Person,
       words: string,
-      { replyTo, chat, topic, file }: NonNullable<Parameters<FakeBotApi["write"]>[2]> = {},
+      { replyTo, chat, topic, file, albumId }: NonNullable<Parameters<FakeBotApi["write"]>[2]> = {},
     ) {
       const messageId = nextMessageId;
       nextMessageId += 1;
-      const whole = messageFrom(from, { messageId, words, replyTo, chat, topic });
+      const album = albumId === undefined ? {} : { media_group_id: albumId };
+      const whole = { ...messageFrom(from, { messageId, words, replyTo, chat, topic }), ...album };
       give({ message: file === undefined ? whole : withFile(whole, file) });
       return messageId;
     },

@@ -45,6 +45,7 @@ function fromMessage(message: Message, botName: string): Incoming | null {
     chatId: chatIdOf(chat.id, message.is_topic_message === true ? message.message_thread_id : undefined),
     isPrivate: chat.type === "private",
     messageId: String(message.message_id),
+    ...(message.media_group_id === undefined ? {} : { albumId: message.media_group_id }),
     content,
   };
 }
