@@ -60,26 +60,25 @@ test("claude-code: commands of the list run in the session; after /clear process
   // Without a prompt before it, a command is typed as well.
   const first = await api.ask({ agent: "claude-code", dir, prompt: "/greet Ada", kind: "command", waitMs });
   const { sessionId, pid } = first;
+  expect(first.delivered, "it starts a turn").toBe(true);
   const greeted = ["/greet Ada", "hello to Ada"];
   await expect.poll(async () => (await api.read(sessionId)).turns.map(({ text }) => text), patience).toEqual(greeted);
   const again = await api.ask({ dir, sessionId, prompt: "/greet Bob", kind: "command", waitMs });
   expect(again, "it starts a turn").toMatchObject({ sessionId, pid, delivered: true, activity: "idle" });
   expect(again.turns?.map(({ text }) => text)).toEqual(["/greet Bob", "hello to Bob"]);
-  for (const prompt of [
-    "/compact",
-    "/model sonnet",
-    "/clear now",
-    "/help",
-    "/exit",
-    "/greet !`id`",
-    "/greet @/etc/hostname",
-  ]) {
+  // The prompt behind it waits until the summary is written.
+  await runCommand(sessionId, "/compact slow 3000");
+  expect((await api.ask({ dir, sessionId, prompt: "after the summary", waitMs })).delivered).toBe(true);
+  await runCommand(sessionId, "/compact fail 400");
+  expect((await api.ask({ dir, sessionId, prompt: "after a failure", waitMs })).delivered).toBe(true);
+  for (const prompt of ["/model sonnet", "/clear now", "/help", "/exit", "/greet !`id`", "/greet @/etc/hostname"]) {
     const refused = await api.post("/api/coding/coding_ask", { dir, sessionId, prompt, kind: "command" });
     expect(refused, prompt).toMatchObject({ status: 400, body: { code: "command_not_sendable" } });
   }
   const moved = await api.ask({ dir, sessionId, prompt: "/clear", kind: "command" });
   expect(moved.delivered, "a command is not confirmed as a prompt").toBeNull();
-  const next = await expectMoved(first, [...greeted, "/greet Bob", "hello to Bob"]);
+  const compacted = ["after the summary", "after a failure"].flatMap((prompt) => [prompt, echoOf(prompt)]);
+  const next = await expectMoved(first, [...greeted, "/greet Bob", "hello to Bob", ...compacted]);
   const after = await api.ask({ dir, sessionId: next, prompt: "after", waitMs });
   expect(after).toMatchObject({ delivered: true, pid });
   expect((await api.read(next)).turns.map(({ text }) => text)).toEqual(["after", echoOf("after")]);

@@ -15,12 +15,12 @@ import { configDir } from "./claude-config.ts";
 
 /**
  * As listed by 2.1.329, without those that open only a dialog of the terminal or end the session. `/clear` continues in a new session.
- * `/compact` is not sendable: a prompt right after it was not confirmed. `/model` also stores the model as the user's default, and looks
- * like a dialog for some seconds.
+ * `/model` is not sendable: it also stores the model as the user's default, and looks like a dialog for some seconds.
  */
 const listed: readonly AgentCommand[] = [
   builtIn("/compact", "Free up context by summarizing the conversation so far", {
     argumentHint: "[instructions]",
+    sendable: "with_or_without_arguments",
   }),
   builtIn("/clear", "Start a new session with empty context", { sendable: "without_arguments" }),
   builtIn("/model", "Change the model, also the default for new sessions", { argumentHint: "<model>" }),
