@@ -6,10 +6,16 @@ import { attachmentError, attachmentNotFound } from "./errors.ts";
 
 export type AttachmentRow = Selectable<Tables["attachments"]>;
 
-/** A prompt's use of attachments. */
-export interface AttachmentClaim {
-  readonly promptId: string;
+/** A caller who uses attachments. */
+export interface AttachmentUser {
   readonly accountId: string;
+  /** Whether a file that no prompt uses is the caller's, by who uploaded it. */
+  readonly owns: (addedBy: string | null) => boolean;
+}
+
+/** A prompt's use of attachments. */
+export interface AttachmentClaim extends AttachmentUser {
+  readonly promptId: string;
   /** Without repetitions, in the order of the prompt. */
   readonly attachmentIds: readonly string[];
   readonly sessionId: string;
@@ -103,7 +109,7 @@ export function createAttachmentStore({
 
     sizeOfSession: (sessionIds) => sizeOf(db, sessionIds),
 
-    async claim({ promptId, accountId, attachmentIds, sessionId, sessionIds }, transaction) {
+    async claim({ promptId, accountId, owns, attachmentIds, sessionId, sessionIds }, transaction) {
       // Prompts of one session are counted one after another.
       await transaction
         .updateTable("sessions")
@@ -122,6 +128,7 @@ export function createAttachmentStore({
           );
         }
         const isNew = row.session_id === null;
+        if (isNew && !owns(row.added_by)) throw attachmentNotFound(attachmentId);
         if (isNew) {
           await transaction
             .updateTable("attachments")

@@ -11,6 +11,7 @@ import { newUuid } from "../core/ids.ts";
 import { createAttachments } from "./attachments.ts";
 
 const dayMs = 24 * 3_600_000;
+const me = { accountId: "me", owns: (addedBy: string | null) => addedBy === "me app:a" };
 
 async function* bodyOf(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces;
@@ -37,12 +38,12 @@ describeOnBothStores("attachments", (openStore) => {
     let now = Date.now();
     const attachments = createAttachments({ db, home, clock: { ...systemClock, now: () => now } });
     const add = (name = "a.png", sessionIds: readonly string[] | null = null, bytes = picture(1)) =>
-      attachments.add({ accountId: "me", sessionIds, name, mediaType: null }, bodyOf(bytes));
-    const claim = (promptId: string, sessionId: string, attachmentIds: readonly string[]) =>
+      attachments.add({ accountId: "me", addedBy: "me app:a", sessionIds, name, mediaType: null }, bodyOf(bytes));
+    const claim = (promptId: string, sessionId: string, attachmentIds: readonly string[], user = me) =>
       db
         .transaction()
         .execute((trx) =>
-          attachments.claim({ promptId, accountId: "me", attachmentIds, sessionId, sessionIds: [sessionId] }, trx),
+          attachments.claim({ promptId, ...user, attachmentIds, sessionId, sessionIds: [sessionId] }, trx),
         );
     const files = async (): Promise<readonly string[]> =>
       existsSync(join(home, "attachments")) ? readdir(join(home, "attachments")) : [];
@@ -50,16 +51,21 @@ describeOnBothStores("attachments", (openStore) => {
   }
 
   test("a file is stored for its user only, and of a refused one nothing remains", async () => {
-    const { add, attachments, files } = await open();
+    const { add, attachments, claim, files } = await open();
     const { attachmentId } = await add("Bild 1.png");
-    const [found] = await attachments.find([attachmentId], "me");
+    const [found] = await attachments.find([attachmentId], me);
     expect(found).toMatchObject({ name: "Bild 1.png", mediaType: "image/png", sizeBytes: picture(1).length });
     expect((await stat(found?.path ?? "")).mode & 0o777).toBe(0o600);
-    expect(await errorCode(attachments.find([attachmentId], "another"))).toBe("attachment_not_found");
+    expect(await errorCode(attachments.find([attachmentId], { ...me, accountId: "another" }))).toBe(
+      "attachment_not_found",
+    );
+    const other = { ...me, owns: (addedBy: string | null) => addedBy === "me app:b" };
+    expect(await errorCode(attachments.find([attachmentId], other))).toBe("attachment_not_found");
+    expect(await errorCode(claim("p1", "s1", [attachmentId], other))).toBe("attachment_not_found");
     expect(await errorCode(add("a.png", null, Buffer.from("<html>")))).toBe("attachment_type_refused");
     expect(await errorCode(add("../a.png"))).toBe("invalid_request");
     const megabyte = Buffer.alloc(1024 * 1024, "a");
-    const large = { accountId: "me", sessionIds: null, name: "a.txt", mediaType: null };
+    const large = { accountId: "me", addedBy: "me app:a", sessionIds: null, name: "a.txt", mediaType: null };
     const pieces = Array.from({ length: 21 }, () => megabyte);
     expect(await errorCode(attachments.add(large, bodyOf(...pieces)))).toBe("attachment_too_large");
     expect(await files()).toEqual([attachmentId]);
@@ -107,6 +113,25 @@ describeOnBothStores("attachments", (openStore) => {
     expect(left.has(raced.attachmentId)).toBe(taken?.status === "fulfilled");
     expect(await attachments.forget(["s1"])).toBe(taken?.status === "fulfilled" ? 2 : 1);
     expect(await files()).toEqual([]);
+  });
+
+  test("a file is not swept while it arrives, however long that takes", async () => {
+    const { attachments, files, later } = await open();
+    const begun = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<Uint8Array>();
+    async function* slowly(): AsyncGenerator<Uint8Array> {
+      begun.resolve();
+      yield await rest.promise;
+    }
+    const file = { accountId: "me", addedBy: "me app:a", sessionIds: null, name: "a.png", mediaType: null };
+    const added = attachments.add(file, slowly());
+    await begun.promise;
+    later(dayMs);
+    await attachments.sweep();
+    expect((await files()).length).toBe(1);
+    rest.resolve(picture(1));
+    const { attachmentId } = await added;
+    expect(await files()).toEqual([attachmentId]);
   });
 
   test("the files of a session are limited, also when its prompts come at once", async () => {

@@ -11,6 +11,7 @@ import { type Attachment, maxSessionAttachmentBytes } from "../wire/attachments.
 import {
   type AttachmentRow,
   type AttachmentStore,
+  type AttachmentUser,
   attachmentOf,
   createAttachmentStore,
   sessionFull,
@@ -22,6 +23,8 @@ import { removeStrays, writeBody } from "./files.ts";
 /** A file to add. */
 export interface NewAttachment {
   readonly accountId: string;
+  /** The caller's key. */
+  readonly addedBy: string;
   /** Every id of the session that it is for; null for a new session. */
   readonly sessionIds: readonly string[] | null;
   /** As the caller named it. */
@@ -36,6 +39,8 @@ export interface StoredAttachment extends Attachment {
   readonly path: string;
   /** The session that uses it, by its id at that time; null until a prompt uses it. */
   readonly sessionId: string | null;
+  /** The key of the caller who uploaded it; null if unknown. */
+  readonly addedBy: string | null;
 }
 
 /** Files for prompts, in the folder `attachments` of the state folder. */
@@ -45,8 +50,8 @@ export interface Attachments extends Pick<AttachmentStore, "claim" | "release"> 
    * @throws PosternError `attachment_too_large` | `attachment_type_refused` | `invalid_request` (its name) | `rate_limited`
    */
   add(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment>;
-  /** The account's attachments of these ids, in this order. @throws PosternError `attachment_not_found` */
-  find(attachmentIds: readonly string[], accountId: string): Promise<readonly StoredAttachment[]>;
+  /** The user's attachments of these ids, in this order. @throws PosternError `attachment_not_found` */
+  find(attachmentIds: readonly string[], user: AttachmentUser): Promise<readonly StoredAttachment[]>;
   /** An attachment of any account, for a caller who can see its session. @throws PosternError `attachment_not_found` */
   findAny(attachmentId: string): Promise<StoredAttachment & { readonly accountId: string }>;
   /** The attachments of these prompts, in the order of each. */
@@ -78,9 +83,16 @@ export function createAttachments(deps: {
   const lock = createKeyedLock();
   const checks = createGate({ atOnce: uploads.checkedAtOnce, waiting: uploads.waiting });
   const running = new Map<string, number>();
+  /** The ids of files that arrive now. */
+  const arriving = new Set<string>();
 
   function withPath(row: AttachmentRow): StoredAttachment {
-    return { ...attachmentOf(row), path: join(root, row.attachment_id, row.file_name), sessionId: row.session_id };
+    return {
+      ...attachmentOf(row),
+      path: join(root, row.attachment_id, row.file_name),
+      sessionId: row.session_id,
+      addedBy: row.added_by,
+    };
   }
 
   async function removeFiles(attachmentIds: readonly string[]): Promise<void> {
@@ -103,14 +115,15 @@ export function createAttachments(deps: {
   async function receive(file: NewAttachment, body: AsyncIterable<Uint8Array>): Promise<Attachment> {
     const attachmentId = newUuid();
     const folder = join(root, attachmentId);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const arriving = join(folder, "arriving");
+    arriving.add(attachmentId);
     try {
-      const { sizeBytes, sha256 } = await writeBody(arriving, body);
-      const type = await checks.run(async () => checkContent(await readFile(arriving), file.name));
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const path = join(folder, "arriving");
+      const { sizeBytes, sha256 } = await writeBody(path, body);
+      const type = await checks.run(async () => checkContent(await readFile(path), file.name));
       refuseOtherType(file, type);
       const fileName = fileNameFor(file.name, type);
-      await rename(arriving, join(folder, fileName));
+      await rename(path, join(folder, fileName));
       const row: AttachmentRow = {
         attachment_id: attachmentId,
         account_id: file.accountId,
@@ -121,6 +134,7 @@ export function createAttachments(deps: {
         size_bytes: sizeBytes,
         sha256,
         created_at: deps.clock.now(),
+        added_by: file.addedBy,
       };
       // One after another, so that two uploads cannot both use the last free space.
       await lock.run(file.accountId, async () => {
@@ -131,6 +145,8 @@ export function createAttachments(deps: {
     } catch (error) {
       await rm(folder, { recursive: true, force: true });
       throw error;
+    } finally {
+      arriving.delete(attachmentId);
     }
   }
 
@@ -159,11 +175,11 @@ export function createAttachments(deps: {
       }
     },
 
-    async find(attachmentIds, accountId) {
+    async find(attachmentIds, { accountId, owns }) {
       const rows = new Map((await store.among(attachmentIds, accountId)).map((row) => [row.attachment_id, row]));
       return attachmentIds.map((id) => {
         const row = rows.get(id);
-        if (row === undefined) throw attachmentNotFound(id);
+        if (row === undefined || (row.session_id === null && !owns(row.added_by))) throw attachmentNotFound(id);
         return withPath(row);
       });
     },
@@ -197,7 +213,7 @@ export function createAttachments(deps: {
 
     async sweep() {
       await removeFiles(await store.removeUnused());
-      await removeStrays(root, { store, now: deps.clock.now() });
+      await removeStrays(root, { store, now: deps.clock.now(), arriving });
     },
   };
 }

@@ -39,13 +39,17 @@ export function tooLarge() {
   );
 }
 
-// An upload in progress is newer, because it ends if nothing arrives for a minute.
+// Another gateway may be stopping on the same folder, with an upload in progress.
 const strayForMs = 3_600_000;
 
-/** Removes folders without a row, left by uploads and deletions that a crash interrupted. */
+/** Removes folders without a row, left by uploads and deletions that a crash interrupted. Keeps those of uploads in progress. */
 export async function removeStrays(
   root: string,
-  { store, now }: { readonly store: Pick<AttachmentStore, "among">; readonly now: number },
+  {
+    store,
+    now,
+    arriving,
+  }: { readonly store: Pick<AttachmentStore, "among">; readonly now: number; readonly arriving: ReadonlySet<string> },
 ): Promise<void> {
   const names = await readdir(root).catch((error: unknown) => {
     if (isErrno(error, "ENOENT")) return []; // nothing was ever uploaded
@@ -55,13 +59,13 @@ export async function removeStrays(
   for (let at = 0; at < ids.length; at += idsAtOnce) {
     const some = ids.slice(at, at + idsAtOnce);
     const known = new Set((await store.among(some)).map((row) => row.attachment_id));
-    for (const id of some.filter((other) => !known.has(other))) {
+    for (const id of some.filter((other) => !known.has(other) && !arriving.has(other))) {
       const folder = join(root, id);
       const changedAt = await stat(folder).then(
         ({ mtimeMs }) => mtimeMs,
         () => now, // removed in the meantime
       );
-      if (now - changedAt > strayForMs) await rm(folder, { recursive: true, force: true });
+      if (now - changedAt > strayForMs && !arriving.has(id)) await rm(folder, { recursive: true, force: true });
     }
   }
 }

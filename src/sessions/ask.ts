@@ -3,7 +3,7 @@ import type { AttachmentClaim, Attachments } from "../attachments/index.ts";
 import type { Clock } from "../core/clock.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Transcripts } from "../transcripts/index.ts";
-import type { Caller } from "../wire/caller.ts";
+import { type Caller, ownsKey } from "../wire/caller.ts";
 import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { FolderRule, Worktrees } from "../worktrees/index.ts";
@@ -27,7 +27,7 @@ import { newCommand, newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { toAttachedFile } from "./session-attachments.ts";
 import { createSetupWait } from "./set-up.ts";
-import { defaultSize, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
+import { defaultSize, entryOf, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { agentAndModel, defaultMode, type ProfileOf } from "./start-defaults.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
 
@@ -201,11 +201,9 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   for (;;) {
     const { sessionId } = live.record;
     try {
-      const { promptId, text, idempotency, claimFiles, undriven } = prompt;
-      const entry = { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };
-      await queue.add({ ...entry, state: "queued", started: "reconnect" });
+      await queue.add({ ...entryOf(sessionId, prompt), state: "queued", started: "reconnect" });
       // The process may have switched to another session in the meantime.
-      if (undriven) await queue.markUndriven(live.record.sessionId);
+      if (prompt.undriven) await queue.markUndriven(live.record.sessionId);
       return;
     } catch (error) {
       if (live.record.sessionId === sessionId) throw error;
@@ -224,10 +222,11 @@ async function promptOf(deps: AskDeps, { input, caller }: AskRequest, to: AskTar
   const idempotency = key === undefined ? null : { accountId: caller.accountId, key, requestHash: hashOf(input) };
   const target = { ...to, stateDir: deps.home };
   const prompt = await (input.kind === "command"
-    ? newCommand(
-        { text, idempotency },
-        { ...target, env: deps.environmentOf(to.template), ...commandFolders(deps, caller) },
-      )
+    ? newCommand({ text, idempotency }, caller, {
+        ...target,
+        env: deps.environmentOf(to.template),
+        ...commandFolders(deps, caller),
+      })
     : newPrompt({ text, allowCommands, idempotency }, caller, target));
   const { promptId } = prompt;
   return { ...prompt, ...(await filesOf(deps, { input, caller, promptId, sessionIds: to.sessionIds })) };
@@ -242,12 +241,13 @@ async function filesOf(
   const { accountId } = caller;
   const attachmentIds = [...new Set(input.attachments)];
   if (attachmentIds.length === 0) return { files: [], claimFiles: undefined };
-  const found = await attachments.find(attachmentIds, accountId);
+  const owns = (addedBy: string | null): boolean => ownsKey(caller, addedBy);
+  const found = await attachments.find(attachmentIds, { accountId, owns });
   return {
     files: found.map(toAttachedFile),
     claimFiles: (sessionId, transaction) =>
       attachments.claim(
-        { promptId, accountId, attachmentIds, sessionId, sessionIds: [sessionId, ...sessionIds] },
+        { promptId, accountId, owns, attachmentIds, sessionId, sessionIds: [sessionId, ...sessionIds] },
         transaction,
       ),
   };

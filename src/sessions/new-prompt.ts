@@ -1,6 +1,6 @@
 import { type AgentTemplate, commandsIn, type Environment } from "../agents/index.ts";
 import { newUuid } from "../core/ids.ts";
-import type { Caller } from "../wire/caller.ts";
+import { type Caller, callerKey } from "../wire/caller.ts";
 import { type CommandLine, toCommandLine } from "./agent-command.ts";
 import { sessionError } from "./errors.ts";
 import type { IdempotencyClaim } from "./prompt-queue.ts";
@@ -42,6 +42,7 @@ export async function newPrompt(
     promptId: newUuid(),
     text,
     undriven: !mayDrive,
+    askedBy: callerKey(caller),
     files: [],
     claimFiles: undefined,
     checkIn,
@@ -60,6 +61,7 @@ export async function newPrompt(
  */
 export async function newCommand(
   { text: written, idempotency }: Pick<WrittenPrompt, "text" | "idempotency">,
+  caller: Caller,
   {
     template,
     dir,
@@ -80,6 +82,7 @@ export async function newCommand(
     promptId: newUuid(),
     ...(await checked(dir)),
     undriven: false,
+    askedBy: callerKey(caller),
     files: [],
     claimFiles: undefined,
     async checkIn(place) {

@@ -19,6 +19,8 @@ export interface OpenPrompt {
   readonly sentAt: number | null;
   /** Missing for none. */
   readonly files?: readonly AttachedFile[];
+  /** For one of the agent's commands: whether it starts a turn, and is confirmed as text is. */
+  readonly startsTurn?: boolean | undefined;
 }
 
 /** A caller's key for a request, so that repeating it has no second effect. */
@@ -49,6 +51,10 @@ export interface QueueEntry {
   readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
   /** Whether it comes from a caller without `coding:drive`: from then on, only rules with `undriven` answer in its session. */
   readonly undriven: boolean;
+  /** The caller's key; missing for none. */
+  readonly askedBy?: string;
+  /** For one of the agent's commands: whether it starts a turn. */
+  readonly startsTurn?: boolean | undefined;
 }
 
 /** What a queue needs from attachments. */
@@ -106,7 +112,7 @@ const cameBefore = {
 export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: PromptFiles): PromptQueue {
   async function put(
     on: Kysely<Tables>,
-    { promptId, sessionId, prompt, state, started, idempotency, claimFiles, undriven }: QueueEntry,
+    { promptId, sessionId, prompt, state, started, idempotency, claimFiles, undriven, askedBy, startsTurn }: QueueEntry,
   ): Promise<void> {
     const now = clock.now();
     if (undriven) await markUndriven(on, sessionId);
@@ -123,6 +129,8 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
         state,
         created_at: now,
         sent_at: state === "sent" ? now : null,
+        asked_by: askedBy ?? null,
+        starts_turn: startsTurn ? 1 : 0,
       }))
       .execute();
     await claimFiles?.(sessionId, on);
@@ -185,7 +193,7 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
     async open(sessionId) {
       const rows = await db
         .selectFrom("queued_prompts")
-        .select(["prompt_id", "prompt", "state", "sent_at"])
+        .select(["prompt_id", "prompt", "state", "sent_at", "starts_turn"])
         .where("session_id", "=", sessionId)
         .where("state", "in", ["queued", "sent"])
         .orderBy("position")
@@ -198,6 +206,7 @@ export function createPromptQueue(db: Kysely<Tables>, clock: Clock, files?: Prom
           prompt: row.prompt,
           state: row.state === "sent" ? "sent" : "queued",
           sentAt: row.sent_at,
+          ...(row.starts_turn === 1 ? { startsTurn: true } : {}),
           ...(of === undefined ? {} : { files: of }),
         };
       });

@@ -8,8 +8,6 @@ import { withoutInvisible } from "./prompt-text.ts";
 /** A prompt for a live session. `onDraft` is left out for one that waits until the composer is empty. */
 export interface OutboxPrompt extends OpenPrompt {
   readonly onDraft?: OnDraft | undefined;
-  /** For one of the agent's commands: whether it starts a turn and is confirmed like text. */
-  readonly startsTurn?: boolean | undefined;
   /** Whether it can be appended to this draft. Defaults to no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
 }

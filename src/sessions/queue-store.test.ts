@@ -34,6 +34,24 @@ describeOnBothStores("what waits in a session", (openStore) => {
     expect(await textsNow()).toEqual(["sent", "c", "b", "a"]);
   });
 
+  test("a prompt keeps its caller and whether it starts a turn, until it is edited", async () => {
+    const { queue, waiting } = await setUp([]);
+    const named = {
+      promptId: "id",
+      sessionId: "s",
+      prompt: "/greet",
+      started: "reconnect",
+      idempotency: null,
+    } as const;
+    await queue.add({ ...named, state: "queued", undriven: false, askedBy: "me token:1", startsTurn: true });
+    expect(await queue.open("s")).toMatchObject([{ startsTurn: true }]);
+    expect(await waiting.find("s", "id")).toMatchObject({ askedBy: "me token:1" });
+    await waiting.edit("id", "plain text");
+    expect(await queue.open("s")).toMatchObject([{ prompt: "plain text" }]);
+    expect((await queue.open("s"))[0]?.startsTurn).toBeUndefined();
+    expect(await waiting.waiting("s")).toMatchObject([{ askedBy: "me token:1" }]);
+  });
+
   test("a session that took its agent's own id is found by the one before it", async () => {
     const { sessions, waiting } = await setUp(["a", "b"]);
     await sessions.rekey("s", "real");

@@ -1,4 +1,4 @@
-import type { ExpressionBuilder, Kysely } from "kysely";
+import type { ExpressionBuilder, Kysely, Selectable } from "kysely";
 import type { Tables } from "../storage/schema.ts";
 import { sessionError } from "./errors.ts";
 
@@ -8,6 +8,8 @@ export interface WaitingPrompt {
   readonly text: string;
   /** Epoch milliseconds. */
   readonly createdAt: number;
+  /** The key of the caller who queued it; null if unknown. */
+  readonly askedBy: string | null;
 }
 
 /**
@@ -39,18 +41,18 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
     async waiting(sessionId) {
       const rows = await db
         .selectFrom("queued_prompts")
-        .select(["prompt_id", "prompt", "created_at"])
+        .select(["prompt_id", "prompt", "created_at", "asked_by"])
         .where((eb) => ofSession(eb, sessionId))
         .where("state", "=", "queued")
         .orderBy("position")
         .execute();
-      return rows.map((row) => ({ promptId: row.prompt_id, text: row.prompt, createdAt: row.created_at }));
+      return rows.map(waitingPrompt);
     },
 
     async find(sessionId, promptId) {
       const row = await db
         .selectFrom("queued_prompts")
-        .select(["prompt", "state", "created_at"])
+        .select(["prompt_id", "prompt", "state", "created_at", "asked_by"])
         .where("prompt_id", "=", promptId)
         .where((eb) => ofSession(eb, sessionId))
         .executeTakeFirst();
@@ -58,13 +60,13 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
         throw sessionError("prompt_not_found", `Session ${sessionId} has no prompt ${promptId} in its queue.`);
       }
       if (row.state !== "queued") throw alreadySent(promptId);
-      return { promptId, text: row.prompt, createdAt: row.created_at };
+      return waitingPrompt(row);
     },
 
     async edit(promptId, text) {
       const { numUpdatedRows } = await db
         .updateTable("queued_prompts")
-        .set({ prompt: text })
+        .set({ prompt: text, starts_turn: 0 })
         .where("prompt_id", "=", promptId)
         .where("state", "=", "queued")
         .executeTakeFirstOrThrow();
@@ -112,6 +114,12 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
 function ofSession(eb: ExpressionBuilder<Tables, "queued_prompts">, sessionId: string) {
   const aliased = eb.selectFrom("session_aliases").select("session_aliases.session_id").where("alias", "=", sessionId);
   return eb.or([eb("session_id", "=", sessionId), eb("session_id", "in", aliased)]);
+}
+
+function waitingPrompt(
+  row: Pick<Selectable<Tables["queued_prompts"]>, "prompt_id" | "prompt" | "created_at" | "asked_by">,
+): WaitingPrompt {
+  return { promptId: row.prompt_id, text: row.prompt, createdAt: row.created_at, askedBy: row.asked_by };
 }
 
 function alreadySent(promptId: string) {

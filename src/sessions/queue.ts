@@ -1,6 +1,6 @@
 import type { Attachments, StoredAttachment } from "../attachments/index.ts";
 import { isoTime } from "../core/clock.ts";
-import type { Caller } from "../wire/caller.ts";
+import { type Caller, ownsKey } from "../wire/caller.ts";
 import type {
   CancelledPrompt,
   CancelPromptInput,
@@ -48,12 +48,12 @@ export interface Queue {
 export function createQueue(deps: QueueDeps): Queue {
   const { locator, waiting } = deps;
 
-  async function listOf(session: LocatedSession): Promise<PromptQueueOutput> {
+  async function listOf(session: LocatedSession, caller: Caller): Promise<PromptQueueOutput> {
     const { sessionId } = (session.live ?? session).record;
     const prompts = await waiting.waiting(sessionId);
     const files = await deps.attachments.ofPrompts(prompts.map(({ promptId }) => promptId));
     const shownOf = (prompt: WaitingPrompt, position: number): QueuedPrompt =>
-      shown(prompt, session, { position, files: files.get(prompt.promptId) });
+      shown(prompt, session, { caller, position, files: files.get(prompt.promptId) });
     return { sessionId, prompts: prompts.map(shownOf) };
   }
 
@@ -108,7 +108,7 @@ export function createQueue(deps: QueueDeps): Queue {
     const { sessionId, promptId, text, position, sendNow: now = false } = input;
     return locator.withSession(sessionId, caller, async (session) => {
       if (now) requireMayPrompt(session.record, caller);
-      await waiting.find(session.record.sessionId, promptId);
+      requireMayChange(await waiting.find(session.record.sessionId, promptId), caller);
       if (text !== undefined) await edit(session, { promptId, text }, caller);
       const place = now ? 0 : position;
       if (place !== undefined) await move(session, promptId, place);
@@ -132,7 +132,7 @@ export function createQueue(deps: QueueDeps): Queue {
 
   return {
     async list(sessionId, caller) {
-      return listOf(await locator.locate(sessionId, caller));
+      return listOf(await locator.locate(sessionId, caller), caller);
     },
 
     async change(input, caller, signal) {
@@ -145,20 +145,21 @@ export function createQueue(deps: QueueDeps): Queue {
       const session = await locator.locate(sessionId, caller);
       const progress = session.live?.outbox.progressOf(promptId);
       const deliveryState = progress?.state ?? (await deps.queue.stateOf(promptId)) ?? "unknown";
-      return { ...(await listOf(session)), promptId, deliveryState };
+      return { ...(await listOf(session, caller)), promptId, deliveryState };
     },
 
     async cancel({ sessionId, promptId }, caller) {
       const cancelled = await locator.withSession(sessionId, caller, async (session) => {
-        const { prompts } = await listOf(session);
+        const { prompts } = await listOf(session, caller);
         const found = await waiting.find(session.record.sessionId, promptId);
+        requireMayChange(found, caller);
         await waiting.cancel(promptId);
         await note(session, { kind: "cancelled", promptId });
         const files = (await deps.attachments.ofPrompts([promptId])).get(promptId);
         const position = prompts.findIndex((other) => other.promptId === promptId);
-        return shown(found, session, { position: Math.max(0, position), files });
+        return shown(found, session, { caller, position: Math.max(0, position), files });
       });
-      return { ...(await listOf(await locator.locate(sessionId, caller))), cancelled };
+      return { ...(await listOf(await locator.locate(sessionId, caller), caller)), cancelled };
     },
   };
 }
@@ -166,12 +167,36 @@ export function createQueue(deps: QueueDeps): Queue {
 // A prompt is accepted within a second after it is sent. If not, the caller sees it in the queue.
 const takenMs = 10_000;
 
+function mayChange({ askedBy }: WaitingPrompt, caller: Caller): boolean {
+  return caller.scopes.has("coding:drive") || ownsKey(caller, askedBy);
+}
+
+/** @throws PosternError `insufficient_scope` */
+function requireMayChange(prompt: WaitingPrompt, caller: Caller): void {
+  if (mayChange(prompt, caller)) return;
+  throw sessionError(
+    "insufficient_scope",
+    `Another caller queued prompt ${prompt.promptId}. Changing it needs the scope coding:drive.`,
+    { details: { scope: "coding:drive" } },
+  );
+}
+
+interface Shown {
+  readonly caller: Caller;
+  readonly position: number;
+  readonly files: readonly StoredAttachment[] | undefined;
+}
+
 function shown(
-  { promptId, text, createdAt }: WaitingPrompt,
+  prompt: WaitingPrompt,
   { template }: Pick<LocatedSession, "template">,
-  { position, files = [] }: { readonly position: number; readonly files: readonly StoredAttachment[] | undefined },
+  { caller, position, files = [] }: Shown,
 ): QueuedPrompt {
+  const { promptId, text, createdAt } = prompt;
   const kind = commandIn(text, template) === null ? "text" : "command";
-  const attachments = files.map(({ path: _path, sessionId: _sessionId, ...attachment }) => attachment);
-  return { promptId, position, text, kind, queuedAt: isoTime(createdAt), attachments };
+  const attachments = files.map(
+    ({ path: _path, sessionId: _sessionId, addedBy: _addedBy, ...attachment }) => attachment,
+  );
+  const canChange = mayChange(prompt, caller);
+  return { promptId, position, text, kind, queuedAt: isoTime(createdAt), attachments, canChange };
 }

@@ -3,10 +3,10 @@ import type { Attachments, NewAttachment, StoredAttachment } from "../attachment
 import { hasCode, PosternError } from "../core/errors.ts";
 import { isImageType } from "../core/image-types.ts";
 import type { Attachment } from "../wire/attachments.ts";
-import type { Caller } from "../wire/caller.ts";
+import { type Caller, callerKey, ownsKey } from "../wire/caller.ts";
 import type { SessionLocator } from "./locate.ts";
 
-/** Attachments for callers. Callers that see a session see its attachments; other attachments are visible only to their account. Only their account can remove them. */
+/** Attachments for callers. Callers that see a session see its attachments; unused ones are visible only to those who uploaded them. Only their account can remove them. */
 export interface SessionAttachments {
   /** @throws PosternError `session_not_found`, and the errors of `Attachments.add` */
   add(
@@ -30,7 +30,7 @@ export function createSessionAttachments({
   async function find(attachmentId: string, caller: Caller): Promise<StoredAttachment> {
     const found = await attachments.findAny(attachmentId);
     if (found.sessionId !== null) await requireVisible(found.sessionId, { attachmentId, caller });
-    else if (found.accountId !== caller.accountId) throw gone(attachmentId);
+    else if (!ownsKey(caller, found.addedBy)) throw gone(attachmentId);
     return found;
   }
 
@@ -50,7 +50,7 @@ export function createSessionAttachments({
     async add({ sessionId, ...file }, body, caller) {
       const session = sessionId === null ? null : await locator.locate(sessionId, caller);
       const sessionIds = session && [session.record.sessionId, ...session.record.aliases];
-      return attachments.add({ ...file, accountId: caller.accountId, sessionIds }, body);
+      return attachments.add({ ...file, accountId: caller.accountId, addedBy: callerKey(caller), sessionIds }, body);
     },
     find,
     async remove(attachmentId, caller) {

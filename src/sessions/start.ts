@@ -3,6 +3,7 @@ import { type AgentTemplate, type AttachedFile, handOver } from "../agents/index
 import type { Clock } from "../core/clock.ts";
 import { hasCode } from "../core/errors.ts";
 import { newUuid } from "../core/ids.ts";
+import { promptTitle } from "../transcripts/index.ts";
 import type { NewWorktree, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import type { LaunchNames, LaunchOrder } from "./launch.ts";
@@ -27,6 +28,8 @@ export interface NewPrompt {
   readonly idempotency: IdempotencyClaim | null;
   /** Whether it comes from a caller without `coding:drive`. */
   readonly undriven: boolean;
+  /** Its caller's key. */
+  readonly askedBy: string;
   /**
    * Checks that the agent may receive it in this directory; a worktree has no files until it exists.
    * @throws PosternError `prompt_not_text`
@@ -169,7 +172,7 @@ export function createStarter(deps: StarterDeps): Starter {
         });
       }
       const launching = live.launch(order, async (names) => {
-        const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
+        const record = newRecord(order, names, { title: promptTitle(prompt?.text ?? ""), now: clock.now() });
         const entry =
           prompt &&
           ({ ...entryOf(sessionId, prompt), state: inArgv === null ? "queued" : "sent", started: "new" } as const);
@@ -238,8 +241,12 @@ export function createStarter(deps: StarterDeps): Starter {
 
 const setupFailureSchema = z.object({ exitCode: z.int().nullable(), lastScreen: z.string() });
 
-function entryOf(sessionId: string, { promptId, text, idempotency, claimFiles, undriven }: NewPrompt) {
-  return { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven };
+/** A prompt as its session's queue keeps it. */
+export function entryOf(
+  sessionId: string,
+  { promptId, text, idempotency, claimFiles, undriven, askedBy, startsTurn }: NewPrompt,
+) {
+  return { promptId, sessionId, prompt: text, idempotency, claimFiles, undriven, askedBy, startsTurn };
 }
 
 /** @throws PosternError `session_not_found` | `session_busy` */
@@ -292,9 +299,6 @@ async function firstWaiting(queue: PromptQueue, sessionId: string) {
   return open.find((prompt) => prompt.state === "queued") ?? null;
 }
 
-// Used until the agent provides a title.
-const titleLength = 200;
-
 function newRecord(
   { sessionId, template, dir, model, permissionMode }: LaunchOrder,
   { launchId, terminalId }: LaunchNames,
@@ -302,7 +306,7 @@ function newRecord(
 ): SessionRecord {
   return {
     ...{ sessionId, aliases: [], agent: template.name, dir, model, permissionMode, launchId, terminalId },
-    title: title?.slice(0, titleLength).toWellFormed() ?? null,
+    title,
     transcriptPath: null,
     createdAt: now,
     updatedAt: now,

@@ -108,6 +108,7 @@ describeOnBothStores("the store", (openStore) => {
         state: "queued",
         created_at: 1,
         sent_at: null,
+        starts_turn: 0,
       })
       .execute();
     await db.updateTable("sessions").set({ session_id: "s2" }).where("session_id", "=", "s1").execute();

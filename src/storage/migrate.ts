@@ -23,6 +23,7 @@ import { draftsMigration } from "./migrations/0018-drafts.ts";
 import { sharesMigration } from "./migrations/0020-shares.ts";
 import { reviewsMigration } from "./migrations/0022-reviews.ts";
 import { folderProfilesMigration } from "./migrations/0023-folder-profiles.ts";
+import { promptOwnersMigration } from "./migrations/0024-prompt-owners.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -48,6 +49,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0020-shares": sharesMigration,
   "0022-reviews": reviewsMigration,
   "0023-folder-profiles": folderProfilesMigration,
+  "0024-prompt-owners": promptOwnersMigration,
 };
 
 /** The name of every migration of this version. */

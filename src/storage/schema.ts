@@ -273,6 +273,10 @@ export interface Tables {
     state: "queued" | "sent" | "delivered" | "lost" | "unknown";
     created_at: number;
     sent_at: number | null;
+    /** The account and credential that queued it; null for one from before they were noted. */
+    asked_by: string | null;
+    /** 1 for a command of the agent that starts a turn. */
+    starts_turn: number;
   };
   /** Files attached to prompts. Their contents are in the state folder. */
   attachments: {
@@ -288,6 +292,8 @@ export interface Tables {
     size_bytes: number;
     sha256: string;
     created_at: number;
+    /** The account and credential that uploaded it; null for one from before they were noted. */
+    added_by: string | null;
   };
   prompt_attachments: {
     prompt_id: string;

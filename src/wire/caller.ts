@@ -14,6 +14,21 @@ export interface Caller {
   readonly allowed?: { note(folder: { readonly dir: string; readonly scope: FolderScope }): void };
 }
 
+/** A caller's account and credential, as the owner of what it creates. A person's browsers and command line are one. */
+export function callerKey({ accountId, kind, tokenId, app }: Pick<Caller, "accountId" | "kind" | "tokenId" | "app">) {
+  const credential = kind === "token" ? `token:${tokenId}` : kind === "app" ? `app:${app?.appId}` : personal;
+  return `${accountId} ${credential}`;
+}
+
+const personal = "account";
+
+/** Whether what was created under a key is the caller's: a person also owns what the tokens and apps of the account create. */
+export function ownsKey(caller: Parameters<typeof callerKey>[0], key: string | null): boolean {
+  const own = callerKey(caller);
+  if (key === null) return false;
+  return key === own || (own === `${caller.accountId} ${personal}` && key.startsWith(`${caller.accountId} `));
+}
+
 /** A directory that the folder rule allows. */
 export interface AllowedDir {
   /** Real path. */

@@ -16,6 +16,11 @@ export const queuedPromptSchema = z
     kind: promptKindSchema.describe("`command`: the agent runs it as one of its commands."),
     queuedAt: z.string(),
     attachments: z.array(attachmentSchema).describe("Files that are sent with it."),
+    canChange: z
+      .boolean()
+      .describe(
+        "Whether you can edit, move and cancel it: you or a token of yours queued it, or you have `coding:drive`.",
+      ),
   })
   .meta({ id: "QueuedPrompt" });
 

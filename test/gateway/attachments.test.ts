@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createApiClient } from "../support/gateway.ts";
 import { createRawMcpClient } from "../support/mcp-raw.ts";
 import { picture } from "../support/pictures.ts";
 import { plantTranscript } from "../support/planted-sessions.ts";
@@ -18,7 +19,7 @@ async function onDisk(): Promise<readonly string[]> {
 }
 
 test("a file that is too large, no file of its name, or called by a path is refused, and nothing of it is left", async () => {
-  const { upload } = await uploader(used.gateway);
+  const { upload } = uploader(used.gateway);
   const html = Buffer.from("<script>alert(1)</script>");
   const refused = [
     [413, "attachment_too_large", await upload("a.txt", Buffer.alloc(21 * 1024 * 1024, "a"))],
@@ -33,12 +34,21 @@ test("a file that is too large, no file of its name, or called by a path is refu
 
 test("an uploaded file is sent with a prompt, shown in its turn, served without being run, and forgotten with the session", async () => {
   const { gateway, world } = used;
-  const { upload, download, remove, forget } = await uploader(gateway);
+  const { upload, download, remove, forget } = uploader(gateway);
   const note = await upload("Notiz ü.md", Buffer.from("# <script>alert(1)</script>"));
   const shot = await upload("shot.png", picture(1));
   expect([note.status, shot.status]).toEqual([201, 201]);
   const [noteId, shotId] = [String(note.body["attachmentId"]), String(shot.body["attachmentId"])];
   const ask = { agent: "scripted", dir: world.repository, prompt: "look", attachments: [shotId, noteId], waitMs };
+  // Until a prompt uses them, they are of the token that uploaded them.
+  const token = await gateway.tokenFor(["coding:read", "coding:write", "coding:drive"]);
+  const another = uploader({ url: gateway.url, token });
+  expect((await another.download(shotId)).status).toBe(404);
+  expect((await another.remove(shotId)).status).toBe(404);
+  expect(await createApiClient(gateway.url, token).post("/api/coding/coding_ask", ask)).toMatchObject({
+    status: 404,
+    body: { code: "attachment_not_found" },
+  });
   const { sessionId, turns } = await gateway.api.ask(ask);
   expect(turns?.[0]).toMatchObject({ text: "look" });
   const read = await gateway.api.read(sessionId);
@@ -48,6 +58,7 @@ test("an uploaded file is sent with a prompt, shown in its turn, served without 
   ]);
   const asked = world.modelServer.requests.findLast(({ kind }) => kind === "turn");
   expect(asked?.prompt).toContain(`attachments/${shotId}/shot.png`);
+  expect((await another.download(shotId)).status, "it is the session's").toBe(200);
   const [image, text] = [await download(shotId), await download(noteId)];
   expect(image.headers.get("content-type")).toBe("image/png");
   expect(image.headers.get("content-disposition")).toMatch(/^inline;/);
@@ -97,7 +108,7 @@ test("the command line uploads each --attach and sends them with the prompt; a r
 
 test("coding_ask over MCP takes the ids of uploaded files", async () => {
   const { gateway, world } = used;
-  const { upload, token } = await uploader(gateway);
+  const { upload, token } = uploader(gateway);
   const attachmentId = String((await upload("over-mcp.png", picture(3))).body["attachmentId"]);
   const client = createRawMcpClient(`${gateway.url}/mcp`, token);
   await client.initialize();
@@ -125,7 +136,7 @@ test("images that a tool returned are served by their turn and call, never as an
   expect(turns[1]?.blocks).toMatchObject([
     { id: "toolu/1", result: { images: [{ mediaType: "image/png", sizeBytes: picture(8).length }] } },
   ]);
-  const { token } = await uploader(gateway);
+  const { token } = uploader(gateway);
   const authorization = `Bearer ${token}`;
   const get = (rest: string, headers: Record<string, string> = { authorization }) =>
     fetch(`${gateway.url}/api/coding/sessions/${sessionId}/turns/${rest}`, { headers });

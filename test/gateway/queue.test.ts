@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { CancelledPrompt, ChangedPrompt, PromptQueueOutput } from "../../src/wire/queue.ts";
 import { echoOf } from "../model-server/script.ts";
 import { readEvents } from "../support/event-reader.ts";
+import type { ApiClient } from "../support/gateway.ts";
 import { picture } from "../support/pictures.ts";
 import { uploader } from "../support/upload.ts";
 import { useGateway } from "../support/use-gateway.ts";
@@ -69,7 +70,7 @@ test("what waits is listed, edited, moved and cancelled, and the agent gets what
 
 test("what waits shows its files, and a cancelled prompt is queued again with them, in its place", async () => {
   const { api, sessionId, dir, url, queue, texts, idOf, add, close } = await busySession();
-  const { upload } = await uploader(used.gateway);
+  const { upload } = uploader(used.gateway);
   const attachmentId = String((await upload("seen.png", picture(3))).body["attachmentId"]);
   await add("one");
   const asked = await api.ask({ dir, sessionId, prompt: "two", attachments: [attachmentId] });
@@ -102,7 +103,7 @@ test("a prompt that is sent now stops the turn, goes first, and its own turn run
 });
 
 test("a change is checked as a new prompt is, and a refused one changes nothing", async () => {
-  const { url, add, change, texts, idOf, close } = await busySession();
+  const { api, sessionId, dir, url, add, change, texts, idOf, close } = await busySession();
   await add("keep me");
   for (const text of ["/clear", "!rm -rf x", "a\u0007b", "  "]) {
     expect(await change("keep me", { text }), text).toMatchObject({ status: 400, body: { code: "prompt_not_text" } });
@@ -114,6 +115,30 @@ test("a change is checked as a new prompt is, and a refused one changes nothing"
   const refused = await reader.patch(`${url}/${await idOf("keep me")}`, { text: "other" });
   expect(refused).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
   expect((await reader.delete(`${url}/${await idOf("keep me")}`)).status).toBe(403);
+  // Another credential of the same account, which cannot answer permission requests.
+  const writer = await used.gateway.client(["coding:read", "coding:write"]);
+  const kept = `${url}/${await idOf("keep me")}`;
+  for (const body of [{ text: "other" }, { position: 0 }, { sendNow: true }]) {
+    const answer = await writer.patch(kept, body);
+    expect(answer).toMatchObject({ status: 403, body: { code: "insufficient_scope", scope: "coding:drive" } });
+  }
+  expect(await writer.delete(kept)).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+  await writer.ask({ dir, sessionId, prompt: "of the writer" });
+  const changes = async (of: ApiClient) =>
+    (await of.get<PromptQueueOutput>(url)).body.prompts.map(({ text, canChange }) => [text, canChange]);
+  expect(await changes(writer)).toEqual([
+    ["keep me", false],
+    ["of the writer", true],
+  ]);
+  expect(await changes(api)).toEqual([
+    ["keep me", true],
+    ["of the writer", true],
+  ]);
+  const own = `${url}/${await idOf("of the writer")}`;
+  expect(await writer.patch(own, { text: "edited" })).toMatchObject({ status: 200 });
+  expect(await writer.delete(own)).toMatchObject({ status: 200 });
+  await writer.ask({ dir, sessionId, prompt: "of the writer" });
+  expect(await api.delete(`${url}/${await idOf("of the writer")}`)).toMatchObject({ status: 200 });
   expect(await texts()).toEqual(["keep me"]);
   await close();
 });

@@ -207,9 +207,12 @@ const troubleLog: Log = {
 export interface TestGateway {
   readonly app: App;
   readonly url: string;
-  /** Holds every scope but `admin`. */
+  /** Of a token that holds every scope but `admin`. */
   readonly api: ApiClient;
+  readonly token: string;
   client(scopes: readonly Scope[]): Promise<ApiClient>;
+  /** A new token of the owner. */
+  tokenFor(scopes: readonly Scope[]): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -226,7 +229,7 @@ export async function startGateway(world: World, log: Log = troubleLog): Promise
   const app = await createApp(loadConfig(world.env), log, { furtherAgents: world.furtherAgents });
   for (const { name } of app.agents.templates) await configureWhenFound(app, name);
   const [url = ""] = app.addresses;
-  async function client(granted: readonly Scope[]): Promise<ApiClient> {
+  async function tokenFor(granted: readonly Scope[]): Promise<string> {
     const { accountId } = await app.accounts.owner();
     const { token } = await app.accounts.tokens.create(accountId, {
       name: "test",
@@ -234,13 +237,16 @@ export async function startGateway(world: World, log: Log = troubleLog): Promise
       folders: null,
       expiresAt: null,
     });
-    return createApiClient(url, token);
+    return token;
   }
+  const token = await tokenFor(scopes.filter((scope) => scope !== "admin"));
   return {
     app,
     url,
-    client,
-    api: await client(scopes.filter((scope) => scope !== "admin")),
+    client: async (granted) => createApiClient(url, await tokenFor(granted)),
+    tokenFor,
+    api: createApiClient(url, token),
+    token,
     close: () => app.close(),
   };
 }

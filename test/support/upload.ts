@@ -1,10 +1,7 @@
 import type { TestGateway } from "./gateway.ts";
 
-/** Uploads files, with a token of the owner. */
-export async function uploader({ app, url }: TestGateway) {
-  const { accountId } = await app.accounts.owner();
-  const scopes = ["coding:read", "coding:write", "coding:drive"] as const;
-  const { token } = await app.accounts.tokens.create(accountId, { name: "u", scopes, folders: null, expiresAt: null });
+/** Uploads files with the token of `api`. */
+export function uploader({ url, token }: Pick<TestGateway, "url" | "token">) {
   const authorization = `Bearer ${token}`;
   const at = (attachmentId: string): string => `${url}/api/coding/attachments/${attachmentId}`;
   return {

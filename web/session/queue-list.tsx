@@ -62,7 +62,7 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
       <ErrorNotice error={error} />
       <ol className="max-h-[30dvh] space-y-1 overflow-y-auto">
         {prompts.map((prompt) => (
-          <li key={prompt.promptId} {...(mayWrite ? dragOf(prompt, change.mutate) : {})}>
+          <li key={prompt.promptId} {...(mayWrite && prompt.canChange ? dragOf(prompt, change.mutate) : {})}>
             {editing === prompt.promptId ? (
               <EditForm
                 prompt={prompt}
@@ -76,7 +76,7 @@ export function QueueList({ summary, sessionId }: { readonly summary: SessionSum
                   {prompt.text}
                 </span>
                 <Files prompt={prompt} />
-                {mayWrite && (
+                {mayWrite && prompt.canChange && (
                   <span className="flex items-center">
                     <IconButton
                       icon={ArrowUp}

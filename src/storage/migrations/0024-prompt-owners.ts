@@ -1,0 +1,13 @@
+import type { Migration } from "kysely/migration";
+
+/** Who queued a prompt and uploaded a file, and whether a queued command starts a turn. */
+export const promptOwnersMigration: Migration = {
+  async up({ schema }) {
+    await schema.alterTable("queued_prompts").addColumn("asked_by", "text").execute();
+    await schema
+      .alterTable("queued_prompts")
+      .addColumn("starts_turn", "integer", (c) => c.notNull().defaultTo(0))
+      .execute();
+    await schema.alterTable("attachments").addColumn("added_by", "text").execute();
+  },
+};
