@@ -9,7 +9,7 @@ export interface WholeAlbum {
 }
 
 /** A chat program sends an album as a message for each of its files. They become one message. */
-export interface Albums {
+interface Albums {
   /** Notes a message that may be part of an album, before it is processed. */
   note(update: ChatUpdate, incoming: Incoming): void;
   /**

@@ -73,7 +73,7 @@ describeOnBothStores("a chat", (openStore) => {
     };
     sessions.queued = [waits("fix the build", 0), waits("then the tests", 1)];
     bot.write(me, "/queue");
-    const list = await scene.shown("2 prompts wait");
+    const list = await scene.shown("2 queued prompts");
     expect(list.text).toContain("1. fix the build\n2. then the tests");
     bot.press(me, list, "then the tests");
     await scene.shown("✕ Cancelled: then the tests");
