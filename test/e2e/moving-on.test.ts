@@ -67,17 +67,15 @@ test("claude-code: commands of the list run in the session; after /clear process
   expect(again, "it starts a turn").toMatchObject({ sessionId, pid, delivered: true, activity: "idle" });
   expect(again.turns?.map(({ text }) => text)).toEqual(["/greet Bob", "hello to Bob"]);
   // The prompt behind it waits until the summary is written.
-  await runCommand(sessionId, "/compact slow 3000");
+  await runCommand(sessionId, "/compact");
   expect((await api.ask({ dir, sessionId, prompt: "after the summary", waitMs })).delivered).toBe(true);
-  await runCommand(sessionId, "/compact fail 400");
-  expect((await api.ask({ dir, sessionId, prompt: "after a failure", waitMs })).delivered).toBe(true);
   for (const prompt of ["/model sonnet", "/clear now", "/help", "/exit", "/greet !`id`", "/greet @/etc/hostname"]) {
     const refused = await api.post("/api/coding/coding_ask", { dir, sessionId, prompt, kind: "command" });
     expect(refused, prompt).toMatchObject({ status: 400, body: { code: "command_not_sendable" } });
   }
   const moved = await api.ask({ dir, sessionId, prompt: "/clear", kind: "command" });
   expect(moved.delivered, "a command is not confirmed as a prompt").toBeNull();
-  const compacted = ["after the summary", "after a failure"].flatMap((prompt) => [prompt, echoOf(prompt)]);
+  const compacted = ["after the summary", echoOf("after the summary")];
   const next = await expectMoved(first, [...greeted, "/greet Bob", "hello to Bob", ...compacted]);
   const after = await api.ask({ dir, sessionId: next, prompt: "after", waitMs });
   expect(after).toMatchObject({ delivered: true, pid });
@@ -86,7 +84,7 @@ test("claude-code: commands of the list run in the session; after /clear process
   expect(resumed).toMatchObject({ started: "resumed", sessionId });
   expect(resumed.pid).not.toBe(pid);
   await api.post("/api/coding/coding_close_all", {});
-});
+}, 300_000);
 
 test("codex: commands of the list run, and /clear goes on in another session; /new opens a dialog that no prompt is pasted into; once it is answered, what waited goes to the next session", async () => {
   const { api } = used.gateway;
