@@ -1611,6 +1611,8 @@ export type QueuedPrompt = {
   readonly queuedAt: string;
   /** Files that are sent with it. */
   readonly attachments: ReadonlyArray<Attachment>;
+  /** Whether you can edit, move and cancel it: you or a token of yours queued it, or you have `coding:drive`. */
+  readonly canChange: boolean;
 };
 
 export type ReadInput = {
