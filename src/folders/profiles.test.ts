@@ -67,6 +67,17 @@ describeOnBothStores("a folder's profile", (openStore) => {
     expect(await errorCode(profiles.read({ folderId }))).toBe("folder_not_found");
   });
 
+  test("can be replaced when the key that its variables were sealed with is lost", async () => {
+    const { db, folders, proposals, folderId, put } = await setUp(openStore);
+    await put({ setup: "make", env: { TOKEN: secret } });
+    const secrets = createSecretBox(new Uint8Array(32).fill(1));
+    const deps = { db, clock, folders, proposals, secrets, movesAgents: () => false, requireAgent: () => undefined };
+    const profiles = createFolderProfiles(deps);
+    expect(await errorCode(profiles.change({ folderId }, replacedBy({})))).toBe("store_unavailable");
+    const env = { TOKEN: "new" };
+    expect(await profiles.change({ folderId }, replacedBy({ env }))).toMatchObject({ env: ["TOKEN"], setup: null });
+  });
+
   test("takes no variable that changes Postern's hooks, the loader, or where agents keep transcripts", async () => {
     const { profiles, folderId, put } = await setUp(openStore);
     const names =

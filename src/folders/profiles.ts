@@ -169,7 +169,13 @@ export function createFolderProfiles(deps: FolderProfilesDeps): FolderProfiles {
           throw new PosternError("folder_not_found", `${path} is no longer a registered folder.`);
         }
         const row = await rowOf(trx, path);
-        const next = revise({ settings: settingsOf(row), env: variablesOf(row) });
+        const next = revise({
+          settings: settingsOf(row),
+          // Opened when needed: after the loss of the key, a profile can still be replaced.
+          get env() {
+            return variablesOf(row);
+          },
+        });
         requireValid(next.settings, next.env);
         await write(trx, path, next);
       });
@@ -232,16 +238,16 @@ function scriptOf(text: string | null, timeoutMs: number): ProfileScript | null 
 export function replacedBy(
   input: z.infer<typeof storedSettingsSchema> & { readonly env?: Readonly<Record<string, string | null>> | undefined },
 ): Parameters<FolderProfiles["change"]>[1] {
-  return ({ env }) => ({
+  return (current) => ({
     settings: withoutGaps(input),
-    env: input.env === undefined ? env : keptOrGiven(input.env, env),
+    env: input.env === undefined ? current.env : keptOrGiven(input.env, current),
   });
 }
 
-function keptOrGiven(given: Readonly<Record<string, string | null>>, stored: Variables): Variables {
+function keptOrGiven(given: Readonly<Record<string, string | null>>, current: { readonly env: Variables }): Variables {
   return Object.fromEntries(
     Object.entries(given).map(([name, value]) => {
-      const kept = value ?? stored[name];
+      const kept = value ?? current.env[name];
       if (kept !== undefined) return [name, kept];
       throw new PosternError("invalid_request", `The variable ${name} has no stored value to keep. Set its value.`);
     }),
