@@ -89,7 +89,7 @@ describeOnBothStores("a clone", (openStore) => {
     const requests: IncomingMessage[] = [];
     const server = createServer((request) => void requests.push(request)); // never answers
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    onTestFinished(() => void server.closeAllConnections());
+    onTestFinished(() => server.closeAllConnections());
     onTestFinished(() => void server.close());
     const address = server.address();
     const port = typeof address === "object" ? address?.port : 0;

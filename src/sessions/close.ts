@@ -47,8 +47,8 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
       await deps.queue.loseAll(sessionId);
       if (session.record.closedAt === null) await noteClosed(deps, sessionId);
       const teardown = await tearDown(deps, { sessionId, template: session.template });
-      const worktree = await deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
-      return worktree && { ...worktree, ...(teardown && { teardown }) };
+      const closed = await deps.worktrees.close(sessionId, { discard: input.discardWorktree ?? false });
+      return closed && { ...closed, ...(teardown && { teardown }) };
     });
     const located = await deps.locator.locate(input.sessionId, caller);
     const summary = await deps.locator.summaryOf(located);

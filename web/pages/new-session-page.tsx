@@ -95,7 +95,6 @@ export function NewSessionPage() {
     onChange: (prompt) => change({ prompt }),
     place: form.agent === "" || !settledDir.startsWith("/") ? null : { agent: form.agent, dir: settledDir },
   });
-  const [since, setSince] = useState(0);
   const { byField, general } = newSessionErrors(start.error);
   const failedSession = detailOf(general, "sessionId");
 
@@ -103,7 +102,6 @@ export function NewSessionPage() {
   const isSettingUp = hasCode(general, "setup_running");
 
   const submit = (): void => {
-    setSince(Date.now() - clockSkewMs);
     start.mutate(
       {
         form,
@@ -186,7 +184,7 @@ export function NewSessionPage() {
         <ErrorNotice error={isSettingUp ? null : general} />
         {form.worktree && (start.isPending || scriptId !== null) && (
           <Suspense>
-            <SetupWatch since={since} scriptId={scriptId} onStarted={leaveTo} />
+            <SetupWatch since={start.submittedAt - clockSkewMs} scriptId={scriptId} onStarted={leaveTo} />
           </Suspense>
         )}
         {failedSession !== null && !isSettingUp && (
