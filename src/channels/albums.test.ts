@@ -3,10 +3,10 @@ import { systemClock } from "../core/clock.ts";
 import { createAlbums } from "./albums.ts";
 import type { Incoming } from "./channel.ts";
 
-function part(updateId: number, { text = "", albumId = "a" as string | undefined } = {}) {
+function part(updateId: number, { text = "" } = {}) {
   const incoming: Incoming = {
     ...{ userId: "1", userName: "me", chatId: "1", isPrivate: true, messageId: `m${updateId}` },
-    ...(albumId === undefined ? {} : { albumId }),
+    albumId: "a",
     content: { kind: "text", text, replyTo: null, files: [{ fileId: `f${updateId}`, name: "a.jpg", sizeBytes: 1 }] },
   };
   const update = { updateId, chatId: "1", messageId: `m${updateId}`, body: "", request: null, attempts: 0 };
@@ -85,7 +85,7 @@ test("an album whose messages never end is sent after a while", async () => {
 
 test("other messages wait for nothing, and albums of two people or chats stay apart", async () => {
   const { note, whole, wake } = scene();
-  const { update, incoming } = part(1, { albumId: undefined });
+  const { update, incoming } = part(1);
   const { albumId: _none, ...alone } = incoming;
   note([{ update, incoming: alone }]);
   expect(await whole({ update, incoming: alone })).toEqual({ incoming: alone, otherIds: [] });
