@@ -243,7 +243,7 @@ test("purge finds older entries page by page, asks once, and deletes each; entri
   const yes = await memory(["purge", "--before", "2026-01-01", "--yes"], answers);
   expect(yes.requests.slice(2)).toEqual(['DELETE /api/v1/logs/a {"id":"a"}', 'DELETE /api/v1/logs/b {"id":"b"}']);
   expect(yes).toMatchObject({ code: 0, stdout: "Deleted 1 entry with 4 facts.\n" });
-  expect(yes.stderr).toContain("pending");
+  expect(yes.stderr).toContain("not erased");
   const all = await memory(["purge", "--all", "--yes", "--json"], answers);
   expect(JSON.parse(all.stdout)).toEqual({ deleted: 1 });
   expect(all.requests).toHaveLength(5);
