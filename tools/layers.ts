@@ -13,6 +13,7 @@ const capabilities = [
   "sharing",
   "reviews",
   "permissions",
+  "publish",
 ] as const;
 
 /** The folders behind sessions, from the bottom up; {@link facesFor} has their dependencies. */

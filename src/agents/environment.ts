@@ -36,10 +36,11 @@ const surroundings = [
 /**
  * The environment of an agent: the gateway's at the time of the spawn, without Postern's own variables, other vendors' API keys, and
  * anything that makes the agent believe that it runs inside another agent or terminal.
+ * @param template null for programs that are no agent: they get no vendor's key
  */
 export function agentEnvironment(
   gatewayEnv: Readonly<Record<string, string | undefined>>,
-  template: AgentTemplate,
+  template: AgentTemplate | null,
   options: {
     readonly templates: readonly AgentTemplate[];
     /** Values that no agent may see under any name, such as the store's address. */
@@ -49,7 +50,7 @@ export function agentEnvironment(
   const others = options.templates.flatMap((other) => other.keyVariables);
   const patterns = [
     "POSTERN_*",
-    ...others.filter((name) => !template.keyVariables.includes(name)),
+    ...others.filter((name) => template?.keyVariables.includes(name) !== true),
     ...options.templates.flatMap((other) => other.nestingVariables),
     ...surroundings,
   ];

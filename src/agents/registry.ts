@@ -39,6 +39,8 @@ export interface AgentRegistry {
   probeVersions(): Promise<void>;
   /** The agent's current environment. */
   environmentOf(template: AgentTemplate): Environment;
+  /** The current environment of programs that run as the user and are no agent: without the keys of agents. */
+  userEnvironment(): Environment;
   /** The version of the program at `binary`; null if unknown. */
   versionOf(template: AgentTemplate, binary: string): Promise<string | null>;
   list(): Promise<ListAgentsOutput>;
@@ -176,6 +178,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     templates,
     template,
     environmentOf,
+    userEnvironment: () => agentEnvironment(deps.gatewayEnv(), null, { templates, secrets: deps.secrets ?? [] }),
     resolve,
 
     async resolveForLaunch(nameOrAlias) {

@@ -25,6 +25,7 @@ import { gatewaySocketPath } from "./environment.ts";
 import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
 import { openMemory } from "./memory.ts";
 import { openPermissionRules } from "./permission-rules.ts";
+import { createPublishTools, openPublish } from "./publish.ts";
 import { openPush, withdrawingAnswered } from "./push.ts";
 import { createReviewTools } from "./review-tools.ts";
 import { gatewayRoutes } from "./routes.ts";
@@ -187,10 +188,12 @@ async function start(
     clock,
     ports: { ...coding.reviewAccess, readFiles: (...of) => coding.changes.readFiles(...of) },
   });
+  const publish = openPublish({ config, accounts, agents, coding });
   const tools: readonly Tool<Principal>[] = [
     ...createCodingTools(withdrawingAnswered(coding, push)),
     createForkTool(fork),
     ...createReviewTools(reviews),
+    ...createPublishTools(publish),
     ...createMemoryTools(memory.logs),
   ];
   const mcp = createMcp({
@@ -229,6 +232,7 @@ async function start(
       sharing,
       fork,
       reviews,
+      publish,
       mcp,
       rules,
       tools,

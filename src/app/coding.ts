@@ -35,6 +35,7 @@ import {
   createLocator,
   createNoteStore,
   createPromptQueue,
+  createPublishAccess,
   createQueue,
   createQueueStore,
   createRead,
@@ -59,6 +60,7 @@ import {
   type FolderScripts,
   openPermissionHooks,
   type ProfileOf,
+  type PublishAccess,
   type Queue,
   type Rescues,
   type ReviewAccess,
@@ -158,6 +160,8 @@ export interface Coding {
   readonly changes: Changes;
   /** Sessions and their prompts, for reviews. */
   readonly reviewAccess: ReviewAccess;
+  /** Sessions and their places, for publishing. */
+  readonly publishAccess: PublishAccess;
   /** Searches within one session. */
   readonly findTurns: FindTurns;
   /** Images that tools returned. */
@@ -399,6 +403,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     recordings: createRecordings({ ...deps, attachments, locator, store, queue, catalog, notes }),
     changes,
     reviewAccess: createReviewAccess({ ...deps, locator, queue, ask }),
+    publishAccess: createPublishAccess({ ...deps, ...folderRule, locator, worktrees, live }),
     findTurns: createFindTurns({ locator, transcripts }),
     findTurnImage: createFindTurnImage({ locator, transcripts }),
     branches: createBranches({

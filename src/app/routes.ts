@@ -30,6 +30,7 @@ import {
   passkeyRoutes,
   permissionRuleRoutes,
   placeRoutes,
+  publishRoutes,
   pushRoutes,
   queueRoutes,
   type ReadyParts,
@@ -51,6 +52,7 @@ import {
 import type { Mcp } from "../mcp/index.ts";
 import type { OAuth } from "../oauth/index.ts";
 import type { PermissionRules } from "../permissions/index.ts";
+import type { Publish } from "../publish/index.ts";
 import type { Push } from "../push/index.ts";
 import type { Reviews } from "../reviews/index.ts";
 import type { Fork, Sharing } from "../sharing/index.ts";
@@ -82,6 +84,7 @@ export interface RouteParts {
   readonly sharing: Sharing;
   readonly fork: Fork;
   readonly reviews: Reviews;
+  readonly publish: Publish;
   readonly mcp: Mcp;
   readonly rules: PermissionRules;
   readonly tools: readonly Tool<Principal>[];
@@ -138,6 +141,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     turnRoutes(coding.findTurns, coding.findTurnImage),
     reviewRoutes(parts.reviews),
     sharingRoutes({ sharing, fork: parts.fork, audit: accounts.audit, baseUrl, log }),
+    publishRoutes(parts.publish),
     permissionRuleRoutes({
       rules: parts.rules,
       preview: (input, principal) => coding.previewRules(input, principal),

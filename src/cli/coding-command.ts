@@ -13,6 +13,7 @@ import { addAskCommand, addForkCommand } from "./ask-command.ts";
 import { connect } from "./context.ts";
 import { addExportCommand, addShareCommand } from "./export-command.ts";
 import { isUnderWay } from "./follow-turn.ts";
+import { addGitCommands } from "./git-command.ts";
 import { addListCommand, addSearchCommand } from "./list-command.ts";
 import { addNoteCommands } from "./notes-command.ts";
 import { type CommonOptions, describe, wholeNumber } from "./options.ts";
@@ -49,6 +50,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addInterruptCommand(group, context);
   addQueueCommands(group, context);
   addReviewCommands(group, context);
+  addGitCommands(group, context);
   addCloseCommands(group, context);
   addAgentsCommand(group, context);
   addSetupCommand(group, context);

@@ -9,7 +9,7 @@ import {
 } from "../accounts/index.ts";
 import { hasCode, PosternError } from "../core/errors.ts";
 import type { Decider } from "../oauth/index.ts";
-import type { Scope } from "../wire/access.ts";
+import { isGraveScope, type Scope } from "../wire/access.ts";
 import { browserCookieName, browserKeyHeader } from "../wire/sign-in.ts";
 import { checkOwnPage } from "./known-host.ts";
 import type { RouteServer } from "./route-server.ts";
@@ -102,7 +102,7 @@ function byPerson(principal: Principal): Principal {
 }
 
 function undriven(scopes: ReadonlySet<Scope>): ReadonlySet<Scope> {
-  return new Set([...scopes].filter((scope) => scope !== "coding:drive"));
+  return new Set([...scopes].filter((scope) => !isGraveScope(scope)));
 }
 
 /** Whether only the browser's key was wrong, which signing in again fixes. */

@@ -1,5 +1,5 @@
 import type { AuthorizationRequest } from "../oauth/index.ts";
-import { appScopes, type Scope, scopeWords } from "../wire/access.ts";
+import { appScopes, isGraveScope, type Scope, scopeWords } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 import type { KeyNeed } from "./deciding.ts";
 import {
@@ -36,14 +36,15 @@ export function decisionForm(form: {
   const { action, fields, request, way, noneTicked = false } = form;
   const needsKey = way.keyNeededFor === "decision";
   const disabled = needsKey ? " disabled" : null;
-  const drives = way.keyNeededFor === "drive" && request.scopes.some(({ scope }) => scope === "coding:drive");
+  const grave =
+    way.keyNeededFor === "drive" ? request.scopes.map(({ scope }) => scope).filter((scope) => isGraveScope(scope)) : [];
   const nothing = request.scopes.length === 0;
   const hidden = [...fields, [decisionKeyField, ""], [tickedScopesField, "ticked"]] as const;
   return html`<form method="post" action="${action}" autocomplete="off" data-decision data-needs-key="${String(needsKey)}" data-back="${way.back}">
         ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
         ${nothing ? notice("lamp", nothingToGive) : scopeRows(request, noneTicked)}
         ${needsKey ? html`<noscript>${notice("lamp", scriptNeeded)}</noscript>` : null}
-        ${drives ? driveNeedsKey(way.back) : null}
+        ${grave.length > 0 ? graveNeedsKey(grave, way.back) : null}
         <div class="buttons">
           <button class="button" name="action" value="deny"${disabled}>Deny</button>
           ${nothing ? null : html`<button class="button primary" name="action" value="allow"${disabled}>Allow</button>`}
@@ -64,10 +65,11 @@ function scopeRows({ scopes }: AuthorizationRequest, noneTicked: boolean): Html 
 }
 
 /** The script shows the second notice if the browser has no key. */
-function driveNeedsKey(back: string): Html {
+function graveNeedsKey(grave: readonly Scope[], back: string): Html {
+  const names = grave.map((scope) => `“${scopeWords[scope].short}”`).join(" and ");
   const signIn = html`<a href="${signInAndBack(back)}">Sign in again</a>`;
-  return html`<noscript>${notice("lamp", html`“${scopeWords["coding:drive"].short}” cannot be allowed without JavaScript.`)}</noscript>
-        ${notice("lamp", html`This browser’s key is missing, so “${scopeWords["coding:drive"].short}” cannot be allowed. ${signIn} to allow it.`, { id: "no-key", hidden: true })}`;
+  return html`<noscript>${notice("lamp", html`${names} cannot be allowed without JavaScript.`)}</noscript>
+        ${notice("lamp", html`This browser’s key is missing, so ${names} cannot be allowed. ${signIn} to allow it.`, { id: "no-key", hidden: true })}`;
 }
 
 const scriptNeeded =
@@ -78,7 +80,7 @@ function scopeRow(scope: Scope, ticked: boolean): Html | null {
   const { short, sentence } = scopeWords[scope];
   const id = scopeField(scope);
   const hint = `${id}-hint`;
-  return html`<label class="scope${scope === "coding:drive" ? " drive" : null}">
+  return html`<label class="scope${isGraveScope(scope) ? " drive" : null}">
             <input type="checkbox" name="${id}"${ticked ? " checked" : null} aria-describedby="${hint}" />
             <span class="text">
               <span class="title"><span>${short}</span> <code class="name">${scope}</code></span>

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import { hasCode, PosternError } from "../core/errors.ts";
 import type { AuthorizationRequest, OAuth } from "../oauth/index.ts";
-import { appScopes, type Scope } from "../wire/access.ts";
+import { appScopes, isGraveScope, type Scope } from "../wire/access.ts";
 import { decisionKeyField, deviceDecisionFormSchema, oauthPaths } from "../wire/oauth.ts";
 import type { Deciding, DecidingDeps } from "./deciding.ts";
 import { decisionForm, type FormWay, nameOfClient, tickedScopes, whoAsks } from "./decision-form.ts";
@@ -131,9 +131,9 @@ function codeOf(typed = ""): string {
     .slice(0, maxCodeLength);
 }
 
-/** The default scopes: `coding:drive` must be requested explicitly. */
+/** The default scopes: grave ones must be requested explicitly. */
 function allButDrive({ scopes }: AuthorizationRequest): readonly Scope[] {
-  return scopes.map(({ scope }) => scope).filter((scope) => scope !== "coding:drive");
+  return scopes.map(({ scope }) => scope).filter((scope) => !isGraveScope(scope));
 }
 
 /** @returns null if omitted @throws PosternError `invalid_request` for scopes that apps cannot be granted */

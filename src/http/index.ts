@@ -23,6 +23,7 @@ export { appRoutes, clientRoutes, oauthRoutes } from "./oauth-routes.ts";
 export { passkeyRoutes } from "./passkey-routes.ts";
 export { permissionRuleRoutes } from "./permission-rule-routes.ts";
 export { toProblem } from "./problem-response.ts";
+export { publishRoutes } from "./publish-routes.ts";
 export { pushRoutes } from "./push-routes.ts";
 export { queueRoutes } from "./queue-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";

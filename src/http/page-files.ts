@@ -1,3 +1,4 @@
+import { graveScopes } from "../wire/access.ts";
 import { decisionKeyField, scopeField } from "../wire/oauth.ts";
 
 /**
@@ -186,9 +187,12 @@ export const pageScript = `(() => {
     const noKey = document.getElementById("no-key");
     if (key === null && noKey !== null) {
       noKey.hidden = false;
-      const drive = form.elements.namedItem(${JSON.stringify(scopeField("coding:drive"))});
-      drive.checked = false;
-      drive.disabled = true;
+      for (const name of ${JSON.stringify(graveScopes.map(scopeField))}) {
+        const box = form.elements.namedItem(name);
+        if (box === null) continue;
+        box.checked = false;
+        box.disabled = true;
+      }
     }
     const buttons = [...form.querySelectorAll("button")];
     for (const button of buttons) button.disabled = false;

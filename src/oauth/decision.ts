@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { KoaContextWithOIDC, errors as LibraryErrors } from "oidc-provider";
 import type { Clock } from "../core/clock.ts";
 import { PosternError } from "../core/errors.ts";
+import { isGraveScope } from "../wire/access.ts";
 import type { OAuthClient } from "../wire/oauth.ts";
 import { type ClientStore, clientName } from "./client-store.ts";
 import type { Engine } from "./engine.ts";
@@ -23,7 +24,7 @@ export interface DecisionDeps {
 
 /** Whether to preselect a scope. Scopes that act without asking are preselected only for clients that the owner added. */
 export function askScopes(scopes: readonly AppScope[], origin: OAuthClient["origin"]): AuthorizationRequest["scopes"] {
-  return scopes.map((scope) => ({ scope, ticked: scope !== "coding:drive" || origin === "added" }));
+  return scopes.map((scope) => ({ scope, ticked: !isGraveScope(scope) || origin === "added" }));
 }
 
 /**

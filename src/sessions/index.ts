@@ -20,6 +20,7 @@ export { createLocator, type LocatedSession, type SessionLocator } from "./locat
 export { openPermissionHooks } from "./permission-hooks.ts";
 export type { EventPublisher, ForgetInChats, StandingRules, StartProfile, StartProfileOf } from "./ports.ts";
 export { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
+export { createPublishAccess, type PublishAccess } from "./publish-access.ts";
 export { createQueue, type Queue } from "./queue.ts";
 export { createQueueStore } from "./queue-store.ts";
 export { createRead } from "./read.ts";

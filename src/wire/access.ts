@@ -1,12 +1,38 @@
 import { z } from "zod";
 import { textSchema } from "./text.ts";
 
-/** Permissions of a token. `coding:drive` covers everything that runs without the agent asking first; it is never a default. */
-export const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write", "admin"] as const;
+/**
+ * Permissions of a token. `coding:drive` covers everything that runs without the agent asking first, and `coding:publish` commits and
+ * pushes, which runs hooks. Neither is ever a default.
+ */
+export const scopes = [
+  "coding:read",
+  "coding:write",
+  "coding:drive",
+  "coding:publish",
+  "logs:read",
+  "logs:write",
+  "admin",
+] as const;
 export const scopeSchema = z.enum(scopes);
 
 /** Scopes that apps can be granted: all except `admin`, which is for personal tokens and signed-in browsers. */
-export const appScopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write"] as const;
+export const appScopes = [
+  "coding:read",
+  "coding:write",
+  "coding:drive",
+  "coding:publish",
+  "logs:read",
+  "logs:write",
+] as const;
+
+/** Scopes that a person must select explicitly: their holder can run programs as the user. */
+export const graveScopes = ["coding:drive", "coding:publish"] as const satisfies readonly (typeof appScopes)[number][];
+
+/** Whether a scope is one of {@link graveScopes}. */
+export function isGraveScope(scope: Scope): boolean {
+  return graveScopes.some((grave) => grave === scope);
+}
 
 /** Scopes requested by an app that names none. */
 export const defaultAppScopes = [
@@ -110,6 +136,11 @@ export const scopeWords: Readonly<Record<Scope, ScopeWords>> = {
     short: "drive agents",
     sentence:
       "Type into terminals, answer permission requests, start agents that do not ask. Allows running any command as you.",
+  },
+  "coding:publish": {
+    short: "publish changes",
+    sentence:
+      "Commit, update and push branches, and open and merge pull requests, with your Git configuration, hooks and logins.",
   },
   "logs:read": {
     short: "read memory",

@@ -54,6 +54,14 @@ export const problemCodes = [
   "setup_running",
   "proposal_changed",
   "clone_target_exists",
+  "agent_working",
+  "changes_outdated",
+  "nothing_to_commit",
+  "uncommitted_changes",
+  "update_conflict",
+  "update_in_progress",
+  "no_update_in_progress",
+  "push_rejected",
   "too_large",
   "attachment_too_large",
   "unsupported_media_type",
@@ -62,6 +70,8 @@ export const problemCodes = [
   "not_a_git_repository",
   "base_branch_not_found",
   "branch_not_found",
+  "forge_not_available",
+  "git_failed",
   "agent_not_configured",
   "webhook_url_refused",
   "push_endpoint_refused",
@@ -289,6 +299,48 @@ export const problemHelp = {
   nothing_to_send: {
     meaning: "The session has no open review comments, or they changed during the request. Nothing was sent.",
     remedy: "Add a comment, or reopen one. List them with `GET /api/coding/sessions/{sessionId}/comments`.",
+  },
+  agent_working: {
+    meaning: "An agent works in this directory now, so its changes may be incomplete. Nothing was changed.",
+    remedy: "Wait for the end of its turn, interrupt it with `coding_interrupt`, or set `whileWorking`.",
+  },
+  changes_outdated: {
+    meaning: "The file or hunk is no longer among the changes. Nothing was staged.",
+    remedy: "Read the status and the hunks again.",
+  },
+  nothing_to_commit: {
+    meaning: "No changes are staged.",
+    remedy: "Stage files first, or set `all` to commit all changes.",
+  },
+  uncommitted_changes: {
+    meaning: "Tracked files have uncommitted changes that the action could overwrite. Nothing was changed.",
+    remedy: "Commit them first.",
+  },
+  update_conflict: {
+    meaning: "The update stopped, because both sides changed the same lines. `files` lists the conflicts.",
+    remedy: "Resolve and stage them, or let the agent do it, and continue the update; or abort it.",
+  },
+  update_in_progress: {
+    meaning: "A merge, rebase or similar operation has not ended.",
+    remedy: "Continue or abort it: `POST /api/coding/sessions/{sessionId}/git/update`.",
+  },
+  no_update_in_progress: {
+    meaning: "There is no update to continue or abort.",
+    remedy: "Read the status again.",
+  },
+  push_rejected: {
+    meaning:
+      "The remote did not accept the push: it has commits that this branch does not have, or one of its rules or hooks refused.",
+    remedy:
+      "Read `output`. Update the branch first, or after a rebase of a branch that Postern created, set `forceWithLease`.",
+  },
+  forge_not_available: {
+    meaning: "Pull requests need `gh`, logged in to the host of the repository's remote.",
+    remedy: "Install `gh` on the gateway's machine and run `gh auth login`, then check with `postern doctor`.",
+  },
+  git_failed: {
+    meaning: "Git, one of its hooks, or `gh` failed. `output` has what it printed.",
+    remedy: "Fix what it reports, then retry. A failed hook prevents a commit or a push.",
   },
   too_large: {
     meaning: "The body, prompt, file or answer exceeds its size limit.",

@@ -1,9 +1,9 @@
-import { type Scope, scopeWords } from "../../src/wire/access.ts";
+import { graveScopes, type Scope, scopeWords } from "../../src/wire/access.ts";
 import { capital } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
 import { CheckFields } from "../ui/field.tsx";
 
-const grave: ReadonlySet<Scope> = new Set(["coding:drive", "admin"]);
+const grave: ReadonlySet<Scope> = new Set([...graveScopes, "admin"]);
 
 export function ScopeBadges({ scopes }: { readonly scopes: readonly Scope[] }) {
   return (

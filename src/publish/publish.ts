@@ -1,0 +1,144 @@
+import { createKeyedLock } from "../core/single-flight.ts";
+import type { Caller } from "../wire/caller.ts";
+import type {
+  CommitInput,
+  Committed,
+  GitStatus,
+  Hunks,
+  HunksInput,
+  Pushed,
+  PushInput,
+  StageInput,
+  Updated,
+  UpdateInput,
+} from "../wire/publish.ts";
+import { commit } from "./commit.ts";
+import { publishError } from "./errors.ts";
+import type { PublishPorts } from "./ports.ts";
+import { push } from "./push.ts";
+import { type Checkout, checkoutOf } from "./repository.ts";
+import { readHunks, stage } from "./stage.ts";
+import { readStatus } from "./status.ts";
+import { refuseDuringUpdate, update } from "./update.ts";
+import { createUserGit } from "./user-git.ts";
+
+/**
+ * From changes to a merged branch. All of it runs git as the user, with the user's configuration and hooks. Every function throws
+ * PosternError `session_not_found` | `dir_not_allowed` | `not_a_git_repository` | `git_failed`, besides what it names.
+ */
+export interface Publish {
+  status(input: { readonly sessionId: string }, caller: Caller): Promise<GitStatus>;
+  hunks(input: HunksInput, caller: Caller): Promise<Hunks>;
+  /** @throws PosternError `changes_outdated` | `invalid_request` */
+  stage(input: StageInput, caller: Caller): Promise<GitStatus>;
+  /** @throws PosternError `nothing_to_commit` | `agent_working` | `update_in_progress` | `invalid_request` */
+  commit(input: CommitInput, caller: Caller): Promise<Committed>;
+  /**
+   * @throws PosternError `update_conflict` (with `files`) | `update_in_progress` | `no_update_in_progress` | `uncommitted_changes`
+   *   | `agent_working` | `invalid_request`
+   */
+  update(input: UpdateInput, caller: Caller): Promise<Updated>;
+  /** @throws PosternError `push_rejected` | `update_in_progress` | `invalid_request` */
+  push(input: PushInput, caller: Caller): Promise<Pushed>;
+}
+
+export interface PublishDeps {
+  readonly ports: PublishPorts;
+  readonly pathVariable: string;
+  /** The user's environment, without anything of the gateway. */
+  readonly environment: () => Readonly<Record<string, string>>;
+}
+
+/** @see Publish */
+export function createPublish(deps: PublishDeps): Publish {
+  const { ports } = deps;
+  const git = createUserGit(deps);
+  const lock = createKeyedLock();
+
+  const statusOf = (checkout: Checkout): Promise<GitStatus> =>
+    readStatus(git, checkout, ports.isAgentWorking(checkout.root));
+
+  /** One action at a time in a work tree. */
+  async function inCheckout<T>(
+    { sessionId }: { readonly sessionId: string },
+    caller: Caller,
+    task: (checkout: Checkout) => Promise<T>,
+  ): Promise<T> {
+    const { root } = await checkoutOf(ports, sessionId, caller);
+    return lock.run(root, async () => task(await checkoutOf(ports, sessionId, caller)));
+  }
+
+  function requireRest({ root }: Checkout, { whileWorking }: { readonly whileWorking?: boolean | undefined }): void {
+    if (whileWorking === true || !ports.isAgentWorking(root)) return;
+    throw publishError(
+      "agent_working",
+      "The agent is working in this directory, so its changes may be incomplete. Wait for the end of its turn, or set `whileWorking`.",
+    );
+  }
+
+  return {
+    status: async ({ sessionId }, caller) => statusOf(await checkoutOf(ports, sessionId, caller)),
+
+    async hunks(input, caller) {
+      const { root } = await checkoutOf(ports, input.sessionId, caller);
+      return readHunks(git, root, input);
+    },
+
+    stage: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        await stage(git, checkout.root, { input, files: (await statusOf(checkout)).files });
+        return statusOf(checkout);
+      }),
+
+    commit: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        requireRest(checkout, input);
+        refuseDuringUpdate(await statusOf(checkout));
+        const output = await commit(git, checkout.root, input);
+        const status = await statusOf(checkout);
+        const id = status.head?.commit ?? "";
+        await note("git_committed", checkout, caller, {
+          commit: id,
+          branch: status.branch,
+          amend: input.amend ?? false,
+        });
+        return { commit: id, output, status };
+      }),
+
+    update: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        requireRest(checkout, input);
+        const readStatus = () => statusOf(checkout);
+        const output = await update({ git, checkout, readStatus }, input);
+        const status = await readStatus();
+        const { action = "start", strategy = "merge" } = input;
+        await note("git_updated", checkout, caller, { action, strategy, commit: status.head?.commit ?? "" });
+        return { output, status };
+      }),
+
+    push: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        const before = await statusOf(checkout);
+        refuseDuringUpdate(before);
+        const { remote, output } = await push(git, before, input);
+        const status = await statusOf(checkout);
+        const forced = input.forceWithLease ?? false;
+        await note("git_pushed", checkout, caller, {
+          remote,
+          branch: status.branch,
+          commit: status.head?.commit,
+          forced,
+        });
+        return { remote, output, status };
+      }),
+  };
+
+  function note(
+    action: "git_committed" | "git_updated" | "git_pushed",
+    { sessionId }: Checkout,
+    caller: Caller,
+    details: Record<string, unknown>,
+  ) {
+    return ports.note({ action, accountId: caller.accountId, subject: sessionId, details });
+  }
+}

@@ -1,0 +1,167 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, systemClock } from "../core/clock.ts";
+import { isErrno } from "../core/errors.ts";
+import type { GitStatus, UpdateInput } from "../wire/publish.ts";
+import { commitOf } from "./base-branch.ts";
+import { publishError } from "./errors.ts";
+import type { Checkout } from "./repository.ts";
+import { killedUpdate, type RunningUpdate, removeLocks, whileRunning } from "./running-update.ts";
+import { undoUpdate } from "./undo-update.ts";
+import { gitFailed, longMs, type ProgramResult, shownOutput, type UserGit } from "./user-git.ts";
+
+interface Updating {
+  readonly git: UserGit;
+  readonly checkout: Checkout;
+  readonly readStatus: () => Promise<GitStatus>;
+  readonly clock?: Clock;
+}
+
+/**
+ * Merges or rebases onto the base branch, goes on with that, or takes it back.
+ * @returns what git printed
+ * @throws PosternError `update_conflict` | `update_in_progress` | `no_update_in_progress` | `uncommitted_changes` | `invalid_request`
+ *   | `git_failed`
+ */
+export async function update(updating: Updating, input: Omit<UpdateInput, "sessionId">): Promise<string> {
+  const { action = "start" } = input;
+  if (action === "start") return start(updating, input);
+  return action === "continue" ? resume(updating) : abort(updating);
+}
+
+async function start(updating: Updating, { strategy = "merge", fetch = true }: Omit<UpdateInput, "sessionId">) {
+  const { git, checkout, readStatus } = updating;
+  const { root } = checkout;
+  const before = await readStatus();
+  refuseDuringUpdate(before);
+  const dirty = before.files.filter(({ staged, unstaged }) => staged !== null || unstaged !== "untracked");
+  if (dirty.length > 0) {
+    const files = dirty.slice(0, maxNamedFiles).map(({ path }) => path);
+    throw publishError("uncommitted_changes", "Commit the changes to tracked files before you update the branch.", {
+      files,
+    });
+  }
+  const remote = before.remotes.find((name) => before.base?.name.startsWith(`${name}/`) === true);
+  if (fetch && remote !== undefined) await git.must(["fetch", "--quiet", remote], { root, timeoutMs: longMs });
+  const { branch, head, base } = await readStatus();
+  if (branch === null || head === null || base === null) {
+    throw publishError("invalid_request", "There is no base branch to update from, or no branch is checked out.");
+  }
+  if (base.behind === 0) return "";
+  const onto = await commitOf(git, root, base.name);
+  if (onto === null) throw publishError("git_failed", `Git cannot find ${base.name}.`, { output: "" });
+  const running = { strategy, branch, head: head.commit, onto };
+  const args =
+    strategy === "merge"
+      ? ["merge", "--no-autostash", "-m", `Merge ${base.name} into ${branch}`, onto]
+      : ["rebase", "--no-autostash", onto];
+  return settle(updating, strategy, await run(updating, running, args));
+}
+
+/** Files that an error lists. */
+const maxNamedFiles = 100;
+
+async function resume(updating: Updating): Promise<string> {
+  const { git, checkout, readStatus } = updating;
+  const killed = await clearKilled(checkout);
+  const { update: current, branch } = await readStatus();
+  if (current === null) throw noUpdate();
+  if (current.strategy === "other") throw notOurs();
+  if (killed !== null && current.interrupted) {
+    await undoUpdate(git, checkout, killed);
+    return start(updating, { strategy: killed.strategy, fetch: false });
+  }
+  if (current.conflicts.length > 0) throw conflict(current.conflicts);
+  const running = await runningOf(updating, current.strategy, branch);
+  const args = current.strategy === "merge" ? ["commit", "--no-edit"] : ["rebase", "--continue"];
+  return settle(updating, current.strategy, await run(updating, running, args));
+}
+
+async function abort(updating: Updating): Promise<string> {
+  const { git, checkout, readStatus } = updating;
+  const killed = await clearKilled(checkout);
+  const { update: current, branch } = await readStatus();
+  if (current === null) throw noUpdate();
+  if (current.strategy === "other") throw notOurs();
+  if (killed !== null) {
+    await undoUpdate(git, checkout, killed);
+    return "";
+  }
+  const running = await runningOf(updating, current.strategy, branch);
+  const result = await run(updating, running, [current.strategy, "--abort"]);
+  if (result.exitCode !== 0) throw gitFailed(`${current.strategy} --abort`, result);
+  return shownOutput(result);
+}
+
+async function clearKilled(checkout: Checkout): Promise<RunningUpdate | null> {
+  const killed = await killedUpdate(checkout);
+  if (killed !== null) await removeLocks(checkout, killed);
+  return killed;
+}
+
+type Begun = Omit<RunningUpdate, "startedAt"> | null;
+
+function run({ git, checkout, clock = systemClock }: Updating, begun: Begun, args: readonly string[]) {
+  const command = () => git.run(args, { root: checkout.root, timeoutMs: longMs });
+  return begun === null ? command() : whileRunning(checkout, { ...begun, startedAt: clock.now() }, command);
+}
+
+/** What an update that git stopped would be undone to; null if its files do not say. */
+async function runningOf(
+  { git, checkout }: Updating,
+  strategy: "merge" | "rebase",
+  branch: string | null,
+): Promise<Begun> {
+  const { root, gitDir } = checkout;
+  if (strategy === "merge") {
+    const head = await commitOf(git, root, "HEAD");
+    const onto = await commitOf(git, root, "MERGE_HEAD");
+    return branch === null || head === null || onto === null ? null : { strategy, branch, head, onto };
+  }
+  const read = (name: string) => textOf(join(gitDir, "rebase-merge", name));
+  const [head, onto, name] = await Promise.all([read("orig-head"), read("onto"), read("head-name")]);
+  if (head === null || onto === null || name?.startsWith("refs/heads/") !== true) return null;
+  return { strategy, branch: name.slice("refs/heads/".length), head, onto };
+}
+
+async function textOf(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
+    throw error;
+  }
+}
+
+async function settle({ readStatus }: Updating, strategy: string, result: ProgramResult): Promise<string> {
+  if (result.exitCode === 0) return shownOutput(result);
+  const { update: left } = await readStatus();
+  if (left !== null && left.conflicts.length > 0) throw conflict(left.conflicts);
+  throw gitFailed(strategy, result);
+}
+
+export function refuseDuringUpdate({ update: current }: GitStatus): void {
+  if (current === null) return;
+  throw publishError("update_in_progress", "An update of this branch has not ended. Continue it, or abort it, first.", {
+    files: current.conflicts,
+  });
+}
+
+function conflict(files: readonly string[]) {
+  return publishError(
+    "update_conflict",
+    `The update stopped with conflicts in ${files.slice(0, 3).join(", ")}${files.length > 3 ? ` and ${files.length - 3} more` : ""}. Resolve and stage them, then continue; or abort.`,
+    { files: files.slice(0, maxNamedFiles) },
+  );
+}
+
+function noUpdate() {
+  return publishError("no_update_in_progress", "No update of this branch has begun.");
+}
+
+function notOurs() {
+  return publishError(
+    "update_in_progress",
+    "This is no merge or rebase. Finish it in a terminal, as `git status` says.",
+  );
+}
