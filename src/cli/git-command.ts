@@ -15,6 +15,8 @@ import { count, plainLine, plainText, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
+/** Hooks that run a test suite: as long as the gateway lets them run. */
+const hooksMs = 930_000;
 const whileWorkingOption = ["--while-working", "also while the agent works"] as const;
 
 /** `postern coding git …`: from a session's changes to a merged branch. */
@@ -103,7 +105,10 @@ function addCommitCommand(group: Command, context: CliContext): void {
     .option("--amend", "replace the last commit")
     .option(...whileWorkingOption)
     .action(async (sessionId: string, { json, ...given }: CommitOptions) => {
-      const committed = await (await connect(context)).gitCommit({ sessionId, ...given }, { output: committedSchema });
+      const committed = await (await connect(context)).gitCommit(
+        { sessionId, ...given },
+        { output: committedSchema, timeoutMs: hooksMs },
+      );
       if (json) return context.stdout(`${printableJson(committed)}\n`);
       if (committed.output !== "") context.stderr(`${plainText(committed.output)}\n`);
       const subject = plainLine(committed.status.head?.subject ?? "");
@@ -122,7 +127,7 @@ function addUpdateCommands(group: Command, context: CliContext): void {
     input: UpdateInput,
     { json, done }: { readonly json: true | undefined; readonly done: string },
   ): Promise<void> => {
-    const updated = await (await connect(context)).gitUpdate(input, { output: updatedSchema });
+    const updated = await (await connect(context)).gitUpdate(input, { output: updatedSchema, timeoutMs: hooksMs });
     if (json) return context.stdout(`${printableJson(updated)}\n`);
     if (updated.output !== "") context.stderr(`${plainText(updated.output)}\n`);
     return context.stdout(`${done}\n${statusText(updated.status)}\n`);
@@ -174,7 +179,10 @@ function addPushCommand(group: Command, context: CliContext): void {
       "after a rebase or an amend: replace what was pushed, unless someone else pushed meanwhile",
     )
     .action(async (sessionId: string, { json, ...given }: PushOptions) => {
-      const pushed = await (await connect(context)).gitPush({ sessionId, ...given }, { output: pushedSchema });
+      const pushed = await (await connect(context)).gitPush(
+        { sessionId, ...given },
+        { output: pushedSchema, timeoutMs: hooksMs },
+      );
       if (json) return context.stdout(`${printableJson(pushed)}\n`);
       if (pushed.output !== "") context.stderr(`${plainText(pushed.output)}\n`);
       return context.stdout(`Pushed ${plainLine(pushed.status.branch ?? "")} to ${plainLine(pushed.remote)}.\n`);

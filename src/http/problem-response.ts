@@ -78,7 +78,6 @@ export const problemStatuses = {
   rule_too_broad: 422,
   base_branch_not_found: 422,
   branch_not_found: 422,
-  forge_not_available: 422,
   git_failed: 422,
   agent_not_configured: 422,
   agent_binary_missing: 422,

@@ -13,7 +13,6 @@ export type PublishErrorCode =
   | "update_in_progress"
   | "no_update_in_progress"
   | "push_rejected"
-  | "forge_not_available"
   | "git_failed";
 
 export function publishError(

@@ -139,8 +139,7 @@ export const scopeWords: Readonly<Record<Scope, ScopeWords>> = {
   },
   "coding:publish": {
     short: "publish changes",
-    sentence:
-      "Commit, update and push branches, and open and merge pull requests, with your Git configuration, hooks and logins.",
+    sentence: "Commit, update and push the branches of sessions, with your Git configuration, hooks and logins.",
   },
   "logs:read": {
     short: "read memory",

@@ -70,7 +70,6 @@ export const problemCodes = [
   "not_a_git_repository",
   "base_branch_not_found",
   "branch_not_found",
-  "forge_not_available",
   "git_failed",
   "agent_not_configured",
   "webhook_url_refused",
@@ -334,12 +333,8 @@ export const problemHelp = {
     remedy:
       "Read `output`. Update the branch first, or after a rebase of a branch that Postern created, set `forceWithLease`.",
   },
-  forge_not_available: {
-    meaning: "Pull requests need `gh`, logged in to the host of the repository's remote.",
-    remedy: "Install `gh` on the gateway's machine and run `gh auth login`, then check with `postern doctor`.",
-  },
   git_failed: {
-    meaning: "Git, one of its hooks, or `gh` failed. `output` has what it printed.",
+    meaning: "Git or one of its hooks failed. `output` has what it printed.",
     remedy: "Fix what it reports, then retry. A failed hook prevents a commit or a push.",
   },
   too_large: {
