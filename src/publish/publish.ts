@@ -54,6 +54,8 @@ export function createPublish(deps: PublishDeps): Publish {
   const { ports } = deps;
   const git = createUserGit(deps);
   const lock = createKeyedLock();
+  /** Work trees in which an action of ours runs. */
+  const acting = new Set<string>();
 
   const statusOf = (checkout: Checkout): Promise<GitStatus> =>
     readStatus(git, checkout, ports.isAgentWorking(checkout.root));
@@ -65,7 +67,14 @@ export function createPublish(deps: PublishDeps): Publish {
     task: (checkout: Checkout) => Promise<T>,
   ): Promise<T> {
     const { root } = await checkoutOf(ports, sessionId, caller);
-    return lock.run(root, async () => task(await checkoutOf(ports, sessionId, caller)));
+    return lock.run(root, async () => {
+      acting.add(root);
+      try {
+        return await task(await checkoutOf(ports, sessionId, caller));
+      } finally {
+        acting.delete(root);
+      }
+    });
   }
 
   function requireRest({ root }: Checkout, { whileWorking }: { readonly whileWorking?: boolean | undefined }): void {
@@ -77,7 +86,13 @@ export function createPublish(deps: PublishDeps): Publish {
   }
 
   return {
-    status: async ({ sessionId }, caller) => statusOf(await checkoutOf(ports, sessionId, caller)),
+    async status({ sessionId }, caller) {
+      const checkout = await checkoutOf(ports, sessionId, caller);
+      const status = await statusOf(checkout);
+      // An update of ours that runs now looks like one that was killed.
+      if (!acting.has(checkout.root) || status.update === null) return status;
+      return { ...status, update: { ...status.update, interrupted: false } };
+    },
 
     async hunks(input, caller) {
       const { root } = await checkoutOf(ports, input.sessionId, caller);

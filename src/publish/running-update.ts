@@ -9,7 +9,7 @@ import type { Checkout } from "./repository.ts";
 /** What is undone if git or the gateway is killed. */
 const runningUpdateSchema = z.object({
   strategy: z.enum(["merge", "rebase"]),
-  branch: z.string(),
+  branch: z.string().regex(/^(?!\/)(?!.*\.\.)[^\0]+$/),
   /** The commit of the branch before the update, and the one that it is updated to. */
   head: z.string().regex(/^[0-9a-f]{40,64}$/),
   onto: z.string().regex(/^[0-9a-f]{40,64}$/),

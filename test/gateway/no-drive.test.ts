@@ -16,7 +16,7 @@ import { useGateway } from "../support/use-gateway.ts";
 
 const use = useGateway({ agents: "scripted", config: manyAddresses });
 const patience = { timeout: 30_000, interval: 100 };
-const undriven: readonly Scope[] = ["coding:read", "coding:write", "coding:publish", "logs:read", "logs:write"];
+const undriven: readonly Scope[] = ["coding:read", "coding:write", "logs:read", "logs:write"];
 const marker = "typed-by-nobody";
 
 interface Caller {
