@@ -112,10 +112,13 @@ export function createPublish(deps: PublishDeps): Publish {
         const output = await commit(git, checkout.root, input);
         const status = await statusOf(checkout);
         const id = status.head?.commit ?? "";
-        await note("git_committed", checkout, caller, {
-          commit: id,
-          branch: status.branch,
-          amend: input.amend ?? false,
+        await note("git_committed", checkout, {
+          caller,
+          details: {
+            commit: id,
+            branch: status.branch,
+            amend: input.amend ?? false,
+          },
         });
         return { commit: id, output, status };
       }),
@@ -123,11 +126,13 @@ export function createPublish(deps: PublishDeps): Publish {
     update: (input, caller) =>
       inCheckout(input, caller, async (checkout) => {
         requireRest(checkout, input);
-        const readStatus = () => statusOf(checkout);
-        const output = await update({ git, checkout, readStatus }, input);
-        const status = await readStatus();
+        const output = await update({ git, checkout, readStatus: () => statusOf(checkout) }, input);
+        const status = await statusOf(checkout);
         const { action = "start", strategy = "merge" } = input;
-        await note("git_updated", checkout, caller, { action, strategy, commit: status.head?.commit ?? "" });
+        await note("git_updated", checkout, {
+          caller,
+          details: { action, strategy, commit: status.head?.commit ?? "" },
+        });
         return { output, status };
       }),
 
@@ -138,11 +143,14 @@ export function createPublish(deps: PublishDeps): Publish {
         const { remote, output } = await push(git, before, input);
         const status = await statusOf(checkout);
         const forced = input.forceWithLease ?? false;
-        await note("git_pushed", checkout, caller, {
-          remote,
-          branch: status.branch,
-          commit: status.head?.commit,
-          forced,
+        await note("git_pushed", checkout, {
+          caller,
+          details: {
+            remote,
+            branch: status.branch,
+            commit: status.head?.commit,
+            forced,
+          },
         });
         return { remote, output, status };
       }),
@@ -150,10 +158,9 @@ export function createPublish(deps: PublishDeps): Publish {
 
   function note(
     action: "git_committed" | "git_updated" | "git_pushed",
-    { sessionId }: Checkout,
-    caller: Caller,
-    details: Record<string, unknown>,
-  ) {
-    return ports.note({ action, accountId: caller.accountId, subject: sessionId, details });
+    { sessionId: subject }: { readonly sessionId: string },
+    { caller, details }: { readonly caller: Caller; readonly details: Readonly<Record<string, unknown>> },
+  ): Promise<void> {
+    return ports.note({ action, accountId: caller.accountId, subject, details });
   }
 }
