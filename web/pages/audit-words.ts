@@ -27,6 +27,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   share: "Shared links",
   permission: "Standing rules",
   folder: "Folders",
+  publish: "Commits and pushes",
 };
 
 /** The words before and after the name, and the actor if no account is known. */
