@@ -168,7 +168,7 @@ function conflictPrompt(files: readonly string[], strategy: "merge" | "rebase" |
   ].join("\n");
 }
 
-/** A path cannot begin a command, a mention or a line of its own. */
+/** A path cannot begin a command, a mention or another line. */
 function promptPath(path: string): string {
   return `\`${path.replace(/[\p{Cc}`]/gu, "?").replaceAll("@", "＠")}\``;
 }

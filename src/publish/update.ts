@@ -18,7 +18,7 @@ interface Updating {
 }
 
 /**
- * Merges or rebases onto the base branch, goes on with that, or takes it back.
+ * Merges or rebases onto the base branch, or continues or aborts that.
  * @returns what git printed
  * @throws PosternError `update_conflict` | `update_in_progress` | `no_update_in_progress` | `uncommitted_changes` | `invalid_request`
  *   | `git_failed`
