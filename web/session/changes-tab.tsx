@@ -4,7 +4,6 @@ import { sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
-import { Finish } from "../publish/finish.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
 const ReviewTab = lazy(async () => ({ default: (await import("../review/review-tab.tsx")).ReviewTab }));
@@ -61,7 +60,6 @@ export function ChangesTab({
           />
         </Suspense>
       )}
-      {data !== undefined && !paused && <Finish sessionId={sessionId} />}
     </div>
   );
 }
