@@ -111,8 +111,8 @@ import {
   createBranches,
   createClosePreview,
   createGitWorkshop,
-  createReadSessionFiles,
   createSessionDiff,
+  createSessionFiles,
   createWorktrees,
   type SessionPlace,
   sessionPlaceOf,
@@ -360,7 +360,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     locator,
     worktrees,
     sessionDiff: createSessionDiff(looking),
-    readFiles: createReadSessionFiles(looking),
+    files: createSessionFiles(looking),
     closePreview: createClosePreview(looking),
   });
   const files = createFileFinder({ ...deps, marker: workshop.marker });

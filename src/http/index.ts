@@ -28,6 +28,7 @@ export { pushRoutes } from "./push-routes.ts";
 export { queueRoutes } from "./queue-routes.ts";
 export { recordingRoutes } from "./recording-routes.ts";
 export { reviewRoutes } from "./review-routes.ts";
+export { reviewedFileRoutes } from "./reviewed-file-routes.ts";
 export type { Access, HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 export { createHttpServer, type HttpConfig, type HttpDeps, type HttpServer } from "./server.ts";
 export { sessionNoteRoutes } from "./session-note-routes.ts";

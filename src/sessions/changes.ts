@@ -1,7 +1,18 @@
+import { type ImageType, imageTypeOf } from "../core/image-types.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { ClosePreview, SessionDiff, SessionDiffQuery } from "../wire/changes.ts";
-import type { DiffOf, DiffOptions, FolderRule, SessionFile, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
-import { filesRule } from "../worktrees/index.ts";
+import type { ReviewedFile, ReviewedFileQuery } from "../wire/reviewed-files.ts";
+import type {
+  DiffOf,
+  DiffOptions,
+  FolderRule,
+  SessionFile,
+  SessionFiles,
+  WorktreeRecord,
+  Worktrees,
+} from "../worktrees/index.ts";
+import { filesRule, textIn } from "../worktrees/index.ts";
+import { sessionError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
 
 /** What sessions changed, and what closing them would do. */
@@ -16,6 +27,14 @@ export interface Changes {
    * @throws as {@link Changes.diff}
    */
   readFiles(sessionId: string, files: readonly SessionFile[], caller: Caller): Promise<readonly (string | null)[]>;
+  /** `GET /api/coding/sessions/{id}/file`: one file on one side of the diff. @throws as {@link Changes.diff} */
+  file(sessionId: string, caller: Caller, query: ReviewedFileQuery): Promise<ReviewedFile>;
+  /** `GET /api/coding/sessions/{id}/file/image`. @throws PosternError `image_not_found`, and as {@link Changes.diff} */
+  image(
+    sessionId: string,
+    caller: Caller,
+    query: ReviewedFileQuery,
+  ): Promise<{ readonly mediaType: ImageType; readonly bytes: Buffer }>;
   /** `GET /api/coding/sessions/{id}/close-preview`. @throws PosternError `session_not_found` | `rate_limited` */
   closePreview(sessionId: string, caller: Caller): Promise<ClosePreview>;
 }
@@ -23,7 +42,7 @@ export interface ChangesDeps {
   readonly locator: Pick<SessionLocator, "locate">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
   readonly sessionDiff: (of: DiffOf, options: DiffOptions) => Promise<SessionDiff>;
-  readonly readFiles: (of: DiffOf, files: readonly SessionFile[]) => Promise<readonly (string | null)[]>;
+  readonly files: SessionFiles;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
   readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
   readonly visibleAmong: VisibleAmong;
@@ -59,7 +78,22 @@ export function createChanges(deps: ChangesDeps): Changes {
       return deps.sessionDiff(await placeOf(sessionId, caller), options);
     },
 
-    readFiles: async (sessionId, files, caller) => deps.readFiles(await placeOf(sessionId, caller), files),
+    readFiles: async (sessionId, files, caller) => deps.files.texts(await placeOf(sessionId, caller), files),
+
+    async file(sessionId, caller, { path, side, against }) {
+      const content = await deps.files.content(await placeOf(sessionId, caller), { path, side }, { against });
+      const { bytes, sizeBytes } = content;
+      const imageType = bytes === null ? null : imageTypeOf(bytes);
+      const text = bytes === null || imageType !== null ? null : textIn(bytes);
+      return { path, side, sizeBytes, imageType, text };
+    },
+
+    async image(sessionId, caller, { path, side, against }) {
+      const { bytes } = await deps.files.content(await placeOf(sessionId, caller), { path, side }, { against });
+      const mediaType = bytes === null ? null : imageTypeOf(bytes);
+      if (bytes !== null && mediaType !== null) return { mediaType, bytes };
+      throw sessionError("image_not_found", `${path} is not a PNG, JPEG, GIF or WebP image of up to 8 MB.`);
+    },
 
     async closePreview(sessionId, caller) {
       const { record } = await locator.locate(sessionId, caller);

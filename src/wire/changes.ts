@@ -15,12 +15,15 @@ export const changedFileSchema = z.object({
   version: z.string().describe("Changes with the content of either side."),
 });
 
+/** With what a session's files are compared. */
+export const diffAgainstSchema = z
+  .enum(["base", "head"])
+  .default("base")
+  .describe("`head`: only what is not committed. Without a worktree, both are the same.");
+
 /** `GET /api/coding/sessions/{id}/diff` */
 export const sessionDiffQuerySchema = z.strictObject({
-  against: z
-    .enum(["base", "head"])
-    .default("base")
-    .describe("`head`: only what is not committed. Without a worktree, `base` is the same as `head`."),
+  against: diffAgainstSchema,
   patches: z
     .enum(["true", "false"])
     .default("true")

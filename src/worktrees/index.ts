@@ -2,7 +2,7 @@ export { createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
 export { createSessionDiff, type DiffOf, type DiffOptions } from "./session-diff.ts";
-export { createReadSessionFiles, type SessionFile } from "./session-file.ts";
+export { createSessionFiles, type FileContent, type SessionFile, type SessionFiles, textIn } from "./session-file.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type NewWorktree, type VisibleFiles, visibleFiles } from "./worktree-deps.ts";
 export { countWorktrees, type FolderRule, type SessionPlace, sessionPlaceOf } from "./worktree-scope.ts";

@@ -86,8 +86,8 @@ interface Comparing {
   readonly options: DiffOptions;
 }
 
-/** A removed worktree has no uncommitted changes, so its branch is compared with itself. */
-function againstHead(sides: Sides, { against = "base" }: DiffOptions): Sides {
+/** A removed worktree has nothing that is not committed: its branch is compared with itself. */
+export function againstHead(sides: Sides, { against = "base" }: Pick<DiffOptions, "against">): Sides {
   if (against === "base") return sides;
   const commit = sides.other.kind === "commit" ? sides.other.commit : sides.other.head;
   return { ...sides, base: { name: "HEAD", commit } };

@@ -2,8 +2,8 @@ import { realpath } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { openRegularFile } from "../platform/regular-file.ts";
-import { gitUntil } from "./git-workshop.ts";
-import { type DiffOf, type SessionDiffDeps, sidesOf } from "./session-diff.ts";
+import { gitUntil, lineOf } from "./git-workshop.ts";
+import { againstHead, type DiffOf, type DiffOptions, type SessionDiffDeps, sidesOf } from "./session-diff.ts";
 import { visibleFiles } from "./worktree-deps.ts";
 
 /** A file on one side of a session's changes: as it is now, or in the base of its diff. */
@@ -19,48 +19,71 @@ const maxFileBytes = 8 * 1024 * 1024;
 const maxTotalBytes = 64 * 1024 * 1024;
 const withinMs = 20_000;
 
-/**
- * Reads text files of a session, in the given order. Runs no code from the repository. @returns null for a file that is missing, too large,
- * not text, or in a folder that the caller cannot see
- * @throws PosternError as the session's diff
- */
-export function createReadSessionFiles({
-  workshop,
-  clock,
-  gate,
-}: SessionDiffDeps): (of: DiffOf, files: readonly SessionFile[]) => Promise<readonly (string | null)[]> {
-  return (of, files) =>
-    gate.run(async () => {
-      const git = gitUntil(workshop.git, { clock, withinMs });
-      const { root, counted, commonDir, base, other } = await sidesOf(git, of);
-      const plain = files.filter(({ path }) => isPlain(path));
-      const visible = new Set(
-        await visibleFiles(counted, of.visibleAmong)(
-          plain.map(({ path }) => path),
-          (path) => path,
-        ),
-      );
-      let leftBytes = maxTotalBytes;
+/** The content of a file; both are null if it is not there, and `bytes` if it is too large. */
+export interface FileContent {
+  readonly sizeBytes: number | null;
+  readonly bytes: Buffer | null;
+}
 
-      async function read({ path, side }: SessionFile): Promise<Buffer | null> {
-        if (!visible.has(path)) return null;
-        if (side === "new" && other.kind === "work tree")
-          return readInside(root, path, Math.min(leftBytes, maxFileBytes));
-        const commit = side === "old" ? base.commit : other.kind === "commit" ? other.commit : null;
-        if (commit === null) return null;
-        const args = ["cat-file", "blob", `${commit}:${path}`];
-        const result = await git.run(args, { at: { gitDir: commonDir }, maxOutputBytes: maxFileBytes });
-        return result.exitCode === 0 ? result.stdout : null;
-      }
+/** Reads files of sessions. Runs no code from the repository. @throws PosternError as the session's diff */
+export interface SessionFiles {
+  /**
+   * Reads text files, in their order.
+   * @returns null for a file that is not there, is too large, is not text or is not in a folder that the caller can see
+   */
+  texts(of: DiffOf, files: readonly SessionFile[]): Promise<readonly (string | null)[]>;
+  /** Reads a file of up to 8 MB. A file in a folder that the caller cannot see is not there. */
+  content(of: DiffOf, file: SessionFile, options: Pick<DiffOptions, "against">): Promise<FileContent>;
+}
 
-      const texts: (string | null)[] = [];
-      for (const file of files) {
-        const bytes = leftBytes <= 0 ? null : await read(file);
-        leftBytes -= bytes?.byteLength ?? 0;
-        texts.push(bytes === null || bytes.includes(0) ? null : bytes.toString("utf8"));
-      }
-      return texts;
-    });
+const missing: FileContent = { sizeBytes: null, bytes: null };
+
+/** @see SessionFiles */
+export function createSessionFiles({ workshop, clock, gate }: SessionDiffDeps): SessionFiles {
+  /** Reads one file after another; `maxBytes` is for each. */
+  async function readerOf(of: DiffOf, options: Pick<DiffOptions, "against">, paths: readonly string[]) {
+    const git = gitUntil(workshop.git, { clock, withinMs });
+    const { root, counted, commonDir, base, other } = againstHead(await sidesOf(git, of), options);
+    const at = { gitDir: commonDir };
+    const visible = new Set(await visibleFiles(counted, of.visibleAmong)(paths.filter(isPlain), (path) => path));
+    return async ({ path, side }: SessionFile, maxBytes: number): Promise<FileContent> => {
+      if (!visible.has(path)) return missing;
+      if (side === "new" && other.kind === "work tree") return readInside(root, path, maxBytes);
+      const commit = side === "old" ? base.commit : other.kind === "commit" ? other.commit : null;
+      if (commit === null) return missing;
+      const object = `${commit}:${path}`;
+      const sized = await git.run(["cat-file", "-s", object], { at });
+      const sizeBytes = sized.exitCode === 0 ? Number(lineOf(sized.stdout)) : null;
+      if (sizeBytes === null || sizeBytes > maxBytes) return { sizeBytes, bytes: null };
+      // A folder has a size too, but is no blob.
+      const result = await git.run(["cat-file", "blob", object], { at, maxOutputBytes: maxFileBytes });
+      return result.exitCode === 0 ? { sizeBytes, bytes: result.stdout } : missing;
+    };
+  }
+
+  return {
+    texts: (of, files) =>
+      gate.run(async () => {
+        const paths = files.map(({ path }) => path);
+        const read = await readerOf(of, {}, paths);
+        let leftBytes = maxTotalBytes;
+        const texts: (string | null)[] = [];
+        for (const file of files) {
+          const { bytes } = leftBytes <= 0 ? missing : await read(file, Math.min(leftBytes, maxFileBytes));
+          leftBytes -= bytes?.byteLength ?? 0;
+          texts.push(bytes === null ? null : textIn(bytes));
+        }
+        return texts;
+      }),
+
+    content: (of, file, options) =>
+      gate.run(async () => (await readerOf(of, options, [file.path]))(file, maxFileBytes)),
+  };
+}
+
+/** The text of a file; null if it is not text. */
+export function textIn(bytes: Buffer): string | null {
+  return bytes.includes(0) ? null : bytes.toString("utf8");
 }
 
 function isPlain(path: string): boolean {
@@ -69,21 +92,21 @@ function isPlain(path: string): boolean {
   );
 }
 
-/** Does not follow links, because their targets are outside the work tree. */
-async function readInside(root: string, path: string, maxBytes: number): Promise<Buffer | null> {
+/** Follows no link: its target is not in the work tree. */
+async function readInside(root: string, path: string, maxBytes: number): Promise<FileContent> {
   const full = join(root, path);
   const file = await openRegularFile(full, { followLinks: false });
-  if (file === null) return null;
+  if (file === null) return missing;
   try {
-    if ((await folderOf(full)) !== join(await realpath(root), dirname(path))) return null;
+    if ((await folderOf(full)) !== join(await realpath(root), dirname(path))) return missing;
     const { size } = await file.stat();
-    if (size > maxBytes) return null;
+    if (size > maxBytes) return { sizeBytes: size, bytes: null };
     const buffer = Buffer.alloc(size);
     let filled = 0;
     for (let bytesRead = 1; bytesRead > 0 && filled < size; filled += bytesRead) {
       ({ bytesRead } = await file.read(buffer, filled, size - filled, filled));
     }
-    return buffer.subarray(0, filled);
+    return { sizeBytes: filled, bytes: buffer.subarray(0, filled) };
   } finally {
     await file.close();
   }

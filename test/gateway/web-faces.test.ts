@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -13,6 +13,12 @@ import { useGateway } from "../support/use-gateway.ts";
 const plain = { name: "plain", binary: "/bin/cat", startArgs: [], loginArgs: ["-"] };
 const used = useGateway({ agents: false, config: { agents: [plain, { ...plain, name: "silent", loginArgs: [] }] } });
 const patience = { timeout: 30_000, interval: 100 };
+
+/** A PNG of one pixel. */
+const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 
 async function limitedTo(folders: readonly string[], scopes: readonly Scope[] = ["coding:read"]): Promise<ApiClient> {
   const { accounts } = used.gateway.app;
@@ -86,6 +92,40 @@ test("what a session changed and what its close would do, by the folder rule", a
     status: 200,
     body: { worktree: { path, branch: "feat/faces", files: 1, keepsBecause: null } },
   });
+  const file = (query: Readonly<Record<string, string>>, client = api) =>
+    client.get(`/api/coding/sessions/${sessionId}/file?${new URLSearchParams(query)}`);
+  const gone = { status: 200, body: { sizeBytes: null, text: null, imageType: null } };
+  expect(await file({ path: "new.txt" })).toEqual({
+    status: 200,
+    body: { path: "new.txt", side: "new", sizeBytes: 4, text: "new\n", imageType: null },
+  });
+  expect(await file({ path: "new.txt", side: "old" })).toMatchObject(gone);
+  const readme = await readFile(join(world.repository, "README.md"), "utf8");
+  for (const side of ["new", "old"]) {
+    expect(await file({ path: "README.md", side, against: "head" })).toMatchObject({ body: { text: readme, side } });
+  }
+  await symlink("/etc/passwd", join(path, "link"));
+  for (const outside of ["../project/README.md", "/etc/passwd", ".git", "link", "src/../new.txt"]) {
+    for (const side of ["new", "old"]) expect(await file({ path: outside, side }), outside).toMatchObject(gone);
+  }
+  await writeFile(join(path, "drawing.png"), pixel);
+  await writeFile(join(path, "drawing.svg"), "<svg xmlns='http://www.w3.org/2000/svg'/>");
+  expect(await file({ path: "drawing.png" })).toMatchObject({
+    body: { sizeBytes: pixel.length, imageType: "image/png", text: null },
+  });
+  const headers = await bearer(app, "coding:read");
+  const image = (name: string) =>
+    fetch(`${gateway.url}/api/coding/sessions/${sessionId}/file/image?path=${name}`, { headers });
+  const served = await image("drawing.png");
+  expect(Buffer.from(await served.arrayBuffer())).toEqual(pixel);
+  expect(Object.fromEntries(served.headers)).toMatchObject({
+    "content-type": "image/png",
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+  });
+  for (const name of ["drawing.svg", "new.txt", "none.png"]) expect((await image(name)).status, name).toBe(404);
+  for (const name of ["link", "drawing.png", "drawing.svg"]) await rm(join(path, name));
   const branches = await api.get<{ branches: string[] }>(`/api/coding/branches?dir=${world.repository}`);
   expect(branches.body).toMatchObject({ repository: world.repository, current: "main" });
   expect(branches.body.branches.toSorted()).toEqual(["feat/faces", "main"]);
@@ -103,6 +143,7 @@ test("what a session changed and what its close would do, by the folder rule", a
   await mkdir(elsewhere);
   const limited = await limitedTo([elsewhere]);
   expect(await limited.get(diff)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+  expect(await file({ path: "new.txt" }, limited)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
   expect(await limited.get(`/api/coding/branches?dir=${world.repository}`)).toMatchObject({ status: 403 });
   expect(await limited.get("/api/coding/dirs")).toMatchObject({ body: { dirs: [] } });
   expect(await limited.get(`/api/folders/complete?path=${world.root}/`)).toMatchObject({
@@ -111,12 +152,14 @@ test("what a session changed and what its close would do, by the folder rule", a
 
   await app.folders.add(world.repository, ["coding"]);
   expect(await api.get(diff)).toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
+  expect(await file({ path: "new.txt" })).toMatchObject({ status: 403, body: { code: "dir_not_allowed" } });
   await app.folders.add(world.repository, ["coding", "files"]);
   await mkdir(join(world.repository, "private"));
   await app.folders.add(join(world.repository, "private"), ["coding"]);
   await mkdir(join(path, "private"));
   await writeFile(join(path, "private", "plan.txt"), "plan\n");
   expect(await api.get<{ files: unknown[] }>(diff)).toMatchObject({ status: 200, body: changed });
+  expect(await file({ path: "private/plan.txt" })).toMatchObject(gone);
   for (const folder of await app.folders.list()) await app.folders.remove(folder.path);
 
   await api.post("/api/coding/coding_close_session", { sessionId });

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, type RefObject, useState } from "react";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -97,9 +97,11 @@ export function CommentForm(props: {
   readonly error: Error | null;
   readonly onSubmit: (text: string) => void;
   readonly onCancel: () => void;
+  /** Keeps what is typed when the form moves to another part of the page. */
+  readonly draft?: RefObject<string>;
 }) {
-  const { label, text: initial = "", submit, busy, error, onSubmit, onCancel } = props;
-  const [text, setText] = useState(initial);
+  const { label, text: initial = "", submit, busy, error, onSubmit, onCancel, draft } = props;
+  const [text, setText] = useState(draft?.current ?? initial);
   const save = (): void => {
     if (text.trim() !== "" && !busy) onSubmit(text);
   };
@@ -116,7 +118,10 @@ export function CommentForm(props: {
         rows={3}
         maxLength={10_000}
         autoFocus
-        onChange={(event) => setText(event.target.value)}
+        onChange={({ target: { value } }) => {
+          if (draft !== undefined) draft.current = value;
+          setText(value);
+        }}
         onKeyDown={onKeyDown}
       />
       <ErrorNotice error={error} />

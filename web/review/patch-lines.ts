@@ -3,6 +3,24 @@ import { type DiffLine, diffOfPatch } from "../session/line-diff.ts";
 /** A line of a patch, with its numbers in the new and the old file. Both are null for a `hunk`. */
 export interface PatchLine extends DiffLine {
   readonly oldNumber: number | null;
+  /** Of a `hunk`: the unchanged lines that are left out here. */
+  readonly gap?: Gap;
+}
+
+/** Unchanged lines that a patch leaves out. */
+export interface Gap {
+  /** Counts the gaps of a patch, from 0 at the top of the file. */
+  readonly index: number;
+  /** Null after the last hunk, as long as the file's length is not known. */
+  readonly hidden: number | null;
+  /** Whether there are changes above it. */
+  readonly after: boolean;
+}
+
+/** How many lines of a gap are shown at its start and at its end. */
+export interface Opened {
+  readonly head: number;
+  readonly tail: number;
 }
 
 /** The lines of a patch, with their numbers on both sides. */
@@ -52,4 +70,95 @@ export function runOf(lines: readonly DiffLine[], from: number, kind: DiffLine["
   let end = from;
   while (lines[end]?.kind === kind) end += 1;
   return end - from;
+}
+
+/** Git shows so many unchanged lines around changes; fewer after the last one are the end of the file. */
+const contextLines = 3;
+
+/**
+ * Fills the gaps between hunks with lines of the new file, as far as they are opened.
+ * @param file null as long as its lines are not known
+ */
+export function fillGaps(
+  lines: readonly PatchLine[],
+  file: readonly string[] | null,
+  opened: ReadonlyMap<number, Opened>,
+): readonly PatchLine[] {
+  const filled: PatchLine[] = [];
+  let number = 1;
+  let oldNumber = 1;
+  let index = 0;
+  const fill = (count: number): void => {
+    for (let left = count; left > 0; left -= 1) {
+      filled.push({ kind: "context", text: file?.[number - 1] ?? "", number: number++, oldNumber: oldNumber++ });
+    }
+  };
+  const gap = (count: number | null, text: string): void => {
+    const after = filled.length > 0;
+    const { head: wantedHead, tail: wantedTail } = opened.get(index) ?? { head: 0, tail: 0 };
+    const known = file === null || count === null ? 0 : count;
+    const head = Math.min(wantedHead, known);
+    const tail = Math.min(wantedTail, known - head);
+    const hidden = count === null ? null : count - head - tail;
+    fill(head);
+    if (hidden !== 0) {
+      filled.push({ kind: "hunk", text, number: null, oldNumber: null, gap: { index, hidden, after } });
+      number += hidden ?? 0;
+      oldNumber += hidden ?? 0;
+    }
+    fill(tail);
+    index += 1;
+  };
+  for (const line of lines) {
+    const start = line.kind === "hunk" ? newStartOf(line.text) : null;
+    if (start !== null) gap(Math.max(0, start - number), line.text);
+    else {
+      filled.push(line);
+      if (line.kind === "added" || line.kind === "context") number = (line.number ?? number) + 1;
+      if (line.kind === "removed" || line.kind === "context") oldNumber = (line.oldNumber ?? oldNumber) + 1;
+    }
+  }
+  const last = lines.slice(-contextLines);
+  if (last.length === contextLines && last.every(({ kind }) => kind === "context")) {
+    gap(file === null ? null : Math.max(0, file.length - number + 1), "");
+  }
+  return filled;
+}
+
+/** The first line of a hunk in the new file; null if its header does not say. */
+function newStartOf(header: string): number | null {
+  const [, start, count = "1"] = /^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? /.exec(header) ?? [];
+  return start === undefined ? null : Number(start) + (count === "0" ? 1 : 0);
+}
+
+/** Whether a file has the patch's lines where the patch has them. */
+export function isPatchOf(lines: readonly PatchLine[], file: readonly string[]): boolean {
+  return lines.every(
+    ({ kind, text, number }) =>
+      (kind !== "added" && kind !== "context") ||
+      number === null ||
+      withoutReturn(file[number - 1]) === withoutReturn(text),
+  );
+}
+
+function withoutReturn(text: string | undefined): string | undefined {
+  return text?.endsWith("\r") === true ? text.slice(0, -1) : text;
+}
+
+/** The lines of a file, as a patch counts them. */
+export function linesOfFile(text: string): readonly string[] {
+  if (text === "") return [];
+  const lines = text.split("\n");
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+}
+
+/** What changed in a file whose patch has no lines. */
+export function changeWithoutLines(patch: string): string {
+  if (patch === "") return "Only whitespace has changed.";
+  const [, before] = /^old mode (\d+)$/m.exec(patch) ?? [];
+  const [, after] = /^new mode (\d+)$/m.exec(patch) ?? [];
+  const mode = before === undefined || after === undefined ? "" : ` Mode ${before} → ${after}.`;
+  if (/^rename to /m.test(patch)) return `Renamed, with the same content.${mode}`;
+  if (mode !== "") return `Only its mode has changed.${mode}`;
+  return "An empty file.";
 }

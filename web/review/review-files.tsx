@@ -14,6 +14,7 @@ import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 import { useNarrow } from "../ui/page.tsx";
 import { Block } from "./block.tsx";
 import { CommentView } from "./comment-view.tsx";
+import { FileSides } from "./file-sides.tsx";
 import { ReviewPatch } from "./review-patch.tsx";
 import type { Review } from "./use-review.ts";
 
@@ -201,11 +202,11 @@ function FilePatch({ file, against, comments, review }: FileProps) {
   if (patch !== null) {
     const removable = against === "base";
     const split = diffLayout === "split" && !narrow;
-    return <ReviewPatch {...{ path, previousPath, patch, comments, review, removable, split }} />;
+    return <ReviewPatch {...{ path, previousPath, version, patch, comments, review, removable, split }} />;
   }
   return (
     <div className="bg-well px-3 py-2 text-xs text-ink-faint">
-      <p className="px-5">Binary file, or too large to show.</p>
+      <FileSides sessionId={sessionId} file={file} against={against} />
       {comments.map((comment) => (
         <CommentView key={comment.commentId} comment={comment} review={review} apart />
       ))}

@@ -17,7 +17,13 @@ export function placeOf({ kind, number }: DiffLine): { readonly side: CommentSid
   return { side: kind === "removed" ? "old" : "new", line: number };
 }
 
-/** The consecutive lines from one index to another, on the side of the first. */
+/** A line's side and number as text; empty for a line that takes no comments. */
+export function placeNameOf(line: DiffLine | undefined): string {
+  const place = line === undefined ? null : placeOf(line);
+  return place === null ? "" : `${place.side} ${place.line}`;
+}
+
+/** The lines from one index to another, on the side of the first, as far as they follow one another. */
 export function rangeOf(lines: readonly DiffLine[], from: number, to: number): CommentRange | null {
   const first = lines[from];
   const start = first === undefined ? null : placeOf(first);
@@ -49,10 +55,7 @@ export function placeComments(
   comments: readonly ReviewComment[],
 ): { readonly at: ReadonlyMap<number, readonly ReviewComment[]>; readonly others: readonly ReviewComment[] } {
   const indexes = new Map(
-    lines.flatMap((line, index) => {
-      const place = placeOf(line);
-      return place === null ? [] : [[`${place.side} ${place.line}`, index] as const];
-    }),
+    lines.flatMap((line, index) => (placeOf(line) === null ? [] : [[placeNameOf(line), index] as const])),
   );
   const at = new Map<number, ReviewComment[]>();
   const others: ReviewComment[] = [];

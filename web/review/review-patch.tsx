@@ -3,9 +3,11 @@ import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { languageOf } from "../session/tool-summary.ts";
 import { Block } from "./block.tsx";
 import { CommentForm, CommentView, linesWords } from "./comment-view.tsx";
+import { GapRow } from "./gap-row.tsx";
 import { PatchLineView } from "./patch-line.tsx";
-import { linesOfPatch, type PatchRow, splitRows, unifiedRows } from "./patch-lines.ts";
-import { type CommentRange, placeComments, placeOf, rangeOf } from "./review-lines.ts";
+import { changeWithoutLines, type PatchRow, splitRows, unifiedRows } from "./patch-lines.ts";
+import { type CommentRange, placeComments, placeNameOf, placeOf, rangeOf } from "./review-lines.ts";
+import { useGaps } from "./use-gaps.ts";
 import { useLinePieces } from "./use-line-pieces.ts";
 import type { Review } from "./use-review.ts";
 
@@ -14,10 +16,10 @@ const blockRows = 100;
 /** `leading-5`: a line's height before it is rendered. */
 const lineHeightPx = 20;
 
-/** The selected range, from the first line to the last, and whether a comment on it is being written. */
+/** A range that is being selected, from the first line to the last by their names, and the comment that is being written on it. */
 interface Selection {
-  readonly from: number;
-  readonly to: number;
+  readonly from: string;
+  readonly to: string;
   readonly writing: CommentRange | null;
 }
 
@@ -25,6 +27,7 @@ interface Selection {
 export function ReviewPatch({
   path,
   previousPath,
+  version,
   patch,
   comments,
   review,
@@ -33,6 +36,7 @@ export function ReviewPatch({
 }: {
   readonly path: string;
   readonly previousPath: string | null;
+  readonly version: string;
   readonly patch: string;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
@@ -41,21 +45,32 @@ export function ReviewPatch({
   /** Side by side. */
   readonly split: boolean;
 }) {
-  const lines = useMemo(() => linesOfPatch(patch), [patch]);
+  const gaps = useGaps({ sessionId: review.sessionId, path, version, patch });
+  const { lines } = gaps;
   const rows = useMemo(() => (split ? splitRows(lines) : unifiedRows(lines)), [lines, split]);
   const pieces = useLinePieces(lines, languageOf(path));
   const { at, others } = useMemo(() => placeComments(lines, comments), [lines, comments]);
+  // By name: an index changes when more lines are shown.
+  const indexes = useMemo(() => new Map(lines.map((line, index) => [placeNameOf(line), index])), [lines]);
+  const nameAt = (index: number): string => placeNameOf(lines[index]);
+  const indexOf = (name: string): number => indexes.get(name) ?? -1;
   const [selection, setSelection] = useState<Selection | null>(null);
-  const [focused, setFocused] = useState(() => lines.findIndex((line) => placeOf(line) !== null));
+  const [focusedName, setFocusedName] = useState<string | null>(null);
+  const first = useMemo(() => lines.findIndex((line) => placeOf(line) !== null), [lines]);
+  const focused = focusedName === null ? first : (indexes.get(focusedName) ?? first);
+  const selected = selection === null ? null : { from: indexOf(selection.from), to: indexOf(selection.to) };
   const root = useRef<HTMLDivElement>(null);
+  const draft = useRef("");
   const { add } = review;
+  const setFocused = (index: number): void => setFocusedName(nameAt(index));
 
   const write = (from: number, to: number): void => {
     const writing = rangeOf(lines, from, to);
     if (writing === null || (writing.side === "old" && !removable)) return;
     add.reset();
+    draft.current = "";
     setFocused(to);
-    setSelection({ from, to, writing });
+    setSelection({ from: nameAt(from), to: nameAt(to), writing });
   };
   const close = (): void => {
     setSelection(null);
@@ -66,7 +81,7 @@ export function ReviewPatch({
     while (lines[next]?.kind === "hunk") next += step;
     if (lines[next] === undefined) return;
     setFocused(next);
-    setSelection(extending ? { from: selection?.from ?? focused, to: next, writing: null } : null);
+    setSelection(extending ? { from: selection?.from ?? nameAt(focused), to: nameAt(next), writing: null } : null);
     focusLine(root.current, next);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -75,13 +90,13 @@ export function ReviewPatch({
     if (!(event.target instanceof HTMLElement) || event.target.dataset["line"] === undefined) return;
     const { key, shiftKey } = event;
     if (key === "ArrowDown" || key === "ArrowUp") move(key === "ArrowDown" ? 1 : -1, shiftKey);
-    else if (key === "c" || key === "Enter") write(selection?.from ?? focused, focused);
+    else if (key === "c" || key === "Enter") write(selected?.from ?? focused, focused);
     else if (key === "Escape" && selection !== null) setSelection(null);
     else return;
     event.preventDefault();
   };
   const onLine = (index: number, shiftKey: boolean): void =>
-    write(shiftKey ? (selection?.from ?? focused) : index, index);
+    write(shiftKey ? (selected?.from ?? focused) : index, index);
   const submit = (body: string): void => {
     const range = selection?.writing;
     if (range === null || range === undefined) return;
@@ -91,11 +106,12 @@ export function ReviewPatch({
   const lineView = (index: number | null, side: "both" | "old" | "new") => {
     const line = index === null ? undefined : lines[index];
     if (index === null || line === undefined) return <div className="bg-panel" />;
+    if (line.gap !== undefined) return <GapRow line={line} gap={line.gap} gaps={gaps} />;
     return (
       <PatchLineView
         {...{ line, index, side, onLine }}
         pieces={pieces[index]}
-        selected={isSelected(selection, index)}
+        selected={isSelected(selected, index)}
         focusable={index === focused}
         onFocus={setFocused}
       />
@@ -103,9 +119,9 @@ export function ReviewPatch({
   };
   /** Comments on the lines of a row, and the form of the one that is being written. */
   const notes = (row: PatchRow) => {
-    const indexes = indexesOf(row);
-    const here = indexes.flatMap((index) => at.get(index) ?? []);
-    const writing = selection !== null && indexes.includes(selection.to) ? selection.writing : null;
+    const own = indexesOf(row);
+    const here = own.flatMap((index) => at.get(index) ?? []);
+    const writing = selected !== null && own.includes(selected.to) ? (selection?.writing ?? null) : null;
     if (here.length === 0 && writing === null) return null;
     return (
       <div className="sticky left-0 w-[100cqw] max-w-3xl px-3">
@@ -118,6 +134,7 @@ export function ReviewPatch({
             submit="Add comment"
             busy={add.isPending}
             error={add.error}
+            draft={draft}
             onCancel={close}
             onSubmit={submit}
           />
@@ -127,7 +144,8 @@ export function ReviewPatch({
   };
 
   const starts = Array.from({ length: Math.ceil(rows.length / blockRows) }, (_, block) => block * blockRows);
-  if (lines.length === 0) return <p className="px-3 py-2 text-xs text-ink-faint">No lines to show.</p>;
+  if (lines.length === 0)
+    return <p className="bg-well px-3 py-2 text-xs text-ink-faint">{changeWithoutLines(patch)}</p>;
   return (
     <div ref={root} className="border-t border-line bg-well">
       {others.length > 0 && (
@@ -149,7 +167,7 @@ export function ReviewPatch({
               <Block
                 key={start}
                 heightPx={some.length * lineHeightPx}
-                kept={isNear(focused) || (selection !== null && isNear(selection.to))}
+                kept={isNear(focused) || (selected !== null && isNear(selected.to))}
               >
                 {() =>
                   some.map((row, offset) => {
@@ -183,9 +201,9 @@ function indexesOf({ left, right }: PatchRow): readonly number[] {
   return [...new Set([left, right])].filter((index) => index !== null);
 }
 
-function isSelected(selection: Selection | null, index: number): boolean {
-  if (selection === null) return false;
-  const { from, to } = selection;
+function isSelected(range: { readonly from: number; readonly to: number } | null, index: number): boolean {
+  if (range === null) return false;
+  const { from, to } = range;
   return index >= Math.min(from, to) && index <= Math.max(from, to);
 }
 

@@ -8,8 +8,10 @@ import {
   sentReviewSchema,
   viewedFilesSchema,
 } from "../../src/wire/reviews.ts";
+import { messageOf } from "../api/api-error.ts";
 import { acting, reading } from "../api/client.ts";
 import { useAct } from "../api/query.ts";
+import { showToast } from "../list/toasts.tsx";
 import type { CommentRange } from "./review-lines.ts";
 
 /** The comments on a session's changes, and the actions on them. Read again after each event of the session. */
@@ -57,10 +59,29 @@ export function useReview({
     }) => acting.editReviewComment({ sessionId, ...change }, { output: reviewCommentSchema }),
     onSuccess: refresh,
   });
+  async function restore({ path, side, line, endLine, snippet, body, state }: ReviewComment): Promise<void> {
+    try {
+      const comment = { sessionId, path, side, line, endLine, snippet: snippet.lines.join("\n"), body };
+      const { commentId } = await acting.addReviewComment(comment, { output: reviewCommentSchema });
+      if (state === "resolved") {
+        await acting.editReviewComment({ sessionId, commentId, state }, { output: reviewCommentSchema });
+      }
+    } catch (error) {
+      showToast({ tone: "danger", text: `Cannot restore the comment: ${messageOf(error)}` });
+    }
+    await refresh();
+  }
   const remove = useAct({
     mutationFn: (commentId: string) =>
       acting.deleteReviewComment({ sessionId, commentId }, { output: deletedCommentSchema }),
     onSettled: refresh,
+    onSuccess: ({ deleted }) =>
+      showToast({
+        tone: "info",
+        text: "Comment deleted.",
+        // A comment can only be added on lines that are there.
+        undo: deleted.outdated ? undefined : () => void restore(deleted),
+      }),
   });
   const send = useAct({
     mutationFn: (shown: { readonly commentIds: string[]; readonly onDraft?: "clear" }) =>

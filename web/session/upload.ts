@@ -87,6 +87,18 @@ export function readResultImage(place: ResultImagePlace, signal: AbortSignal): P
   return readImage(`/api/coding/sessions/${encodeURIComponent(sessionId)}/turns/${turn}/image?${query}`, signal);
 }
 
+/** An image of a session's changes as a data URL. @throws PosternClientError */
+export function readReviewedImage(
+  {
+    sessionId,
+    ...file
+  }: { readonly sessionId: string; readonly path: string; readonly side: string; readonly against: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const query = new URLSearchParams(file).toString();
+  return readImage(`/api/coding/sessions/${encodeURIComponent(sessionId)}/file/image?${query}`, signal);
+}
+
 async function readImage(address: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(address, { headers: headers(), signal });
   if (!response.ok) throw errorOfAnswer(response.status, await response.json().catch(() => undefined));
