@@ -111,6 +111,7 @@ import {
   createBranches,
   createClosePreview,
   createGitWorkshop,
+  createLooks,
   createSessionDiff,
   createSessionFiles,
   createWorktrees,
@@ -354,6 +355,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   });
   const workshop = createGitWorkshop(deps);
   const looking = { workshop, clock, gate: createGate(comparisons) };
+  const looks = createLooks({ ...looking, home: deps.home });
   const changes = createChanges({
     ...folderRule,
     visibleAmong: deps.visibleAmong,
@@ -361,6 +363,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     worktrees,
     sessionDiff: createSessionDiff(looking),
     files: createSessionFiles(looking),
+    looks,
     closePreview: createClosePreview(looking),
   });
   const files = createFileFinder({ ...deps, marker: workshop.marker });
@@ -400,7 +403,16 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     listAgents: () => agents.list(),
     attachments: createSessionAttachments({ attachments, locator }),
     rescues: createRescues({ ...deps, locator, worktrees }),
-    recordings: createRecordings({ ...deps, attachments, locator, store, queue, catalog, notes }),
+    recordings: createRecordings({
+      ...deps,
+      forgetLooks: looks.forget,
+      attachments,
+      locator,
+      store,
+      queue,
+      catalog,
+      notes,
+    }),
     changes,
     reviewAccess: createReviewAccess({ ...deps, locator, queue, ask }),
     publishAccess: createPublishAccess({ ...deps, ...folderRule, locator, worktrees, live }),

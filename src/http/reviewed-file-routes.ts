@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import type { Principal } from "../accounts/index.ts";
 import type { ImageType } from "../core/image-types.ts";
+import { type LookAtChanges, lookSchema } from "../wire/changes.ts";
 import {
   type ReviewedFile,
   type ReviewedFileQuery,
@@ -17,6 +18,7 @@ const tags = ["coding"];
 const params = z.strictObject({ sessionId: textSchema(200) });
 
 interface ReviewedFileDeps {
+  readonly look: (sessionId: string, principal: Principal) => Promise<LookAtChanges>;
   readonly file: (sessionId: string, principal: Principal, query: ReviewedFileQuery) => Promise<ReviewedFile>;
   readonly image: (
     sessionId: string,
@@ -26,8 +28,25 @@ interface ReviewedFileDeps {
 }
 
 /** `/api/coding/sessions/{id}/file`: the files of a session's diff, before and after. */
-export function reviewedFileRoutes({ file, image }: ReviewedFileDeps): RouteModule {
+export function reviewedFileRoutes({ look, file, image }: ReviewedFileDeps): RouteModule {
   return ({ app, principalOf }) => {
+    app.route({
+      method: "POST",
+      url: "/api/coding/sessions/:sessionId/look",
+      config: { access: "coding:read" },
+      schema: {
+        operationId: "lookAtChanges",
+        tags,
+        summary: "Remembers the files of a session as your account sees them now.",
+        description:
+          "From the next call on that finds other files, the diff with `against=seen` shows what changed since this one. Nothing in the repository changes: " +
+          "Postern keeps uncommitted files in its state folder, up to 5,000 files and 64 MB, for the 100 sessions looked at last, until the session is forgotten.",
+        params,
+        response: { 200: lookSchema },
+      },
+      handler: async (request) => look(request.params.sessionId, principalOf(request)),
+    });
+
     app.route({
       method: "GET",
       url: "/api/coding/sessions/:sessionId/file",

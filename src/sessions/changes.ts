@@ -1,11 +1,14 @@
 import { type ImageType, imageTypeOf } from "../core/image-types.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
-import type { ClosePreview, SessionDiff, SessionDiffQuery } from "../wire/changes.ts";
+import type { ClosePreview, LookAtChanges, SessionDiff, SessionDiffQuery } from "../wire/changes.ts";
 import type { ReviewedFile, ReviewedFileQuery } from "../wire/reviewed-files.ts";
 import type {
+  DiffBase,
   DiffOf,
   DiffOptions,
   FolderRule,
+  LookKey,
+  Looks,
   SessionFile,
   SessionFiles,
   WorktreeRecord,
@@ -27,6 +30,8 @@ export interface Changes {
    * @throws as {@link Changes.diff}
    */
   readFiles(sessionId: string, files: readonly SessionFile[], caller: Caller): Promise<readonly (string | null)[]>;
+  /** `POST /api/coding/sessions/{id}/look`: remembers the files for the caller's account. @throws as {@link Changes.diff} */
+  look(sessionId: string, caller: Caller): Promise<LookAtChanges>;
   /** `GET /api/coding/sessions/{id}/file`: one file on one side of the diff. @throws as {@link Changes.diff} */
   file(sessionId: string, caller: Caller, query: ReviewedFileQuery): Promise<ReviewedFile>;
   /** `GET /api/coding/sessions/{id}/file/image`. @throws PosternError `image_not_found`, and as {@link Changes.diff} */
@@ -43,6 +48,7 @@ export interface ChangesDeps {
   readonly worktrees: Pick<Worktrees, "ofSession">;
   readonly sessionDiff: (of: DiffOf, options: DiffOptions) => Promise<SessionDiff>;
   readonly files: SessionFiles;
+  readonly looks: Pick<Looks, "look" | "compared">;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
   readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
   readonly visibleAmong: VisibleAmong;
@@ -52,47 +58,68 @@ export interface ChangesDeps {
 export function createChanges(deps: ChangesDeps): Changes {
   const { locator, worktrees } = deps;
 
-  async function placeOf(sessionId: string, caller: Caller): Promise<DiffOf> {
+  interface Place extends DiffOf {
+    readonly key: LookKey;
+  }
+
+  async function placeOf(sessionId: string, caller: Caller): Promise<Place> {
     const { record } = await locator.locate(sessionId, caller);
     const { dir } = await deps.resolveAllowedDir(record.dir, { scope: "files", caller });
     return {
+      key: { sessionId: record.sessionId, accountId: caller.accountId },
       dir,
       worktree: await worktrees.ofSession(record.sessionId),
       visibleAmong: (dirs) => deps.visibleAmong(dirs, filesRule(caller)),
     };
   }
 
+  /** Compares a place with what is wanted. */
+  function against<T>(place: Place, wanted: DiffBase["against"], compare: (base: DiffBase) => Promise<T>): Promise<T> {
+    if (wanted === "seen") return deps.looks.compared(place.key, (look) => compare({ against: wanted, look }));
+    return compare(wanted === undefined ? {} : { against: wanted });
+  }
+
+  function contentOf(place: Place, { path, side, against: wanted }: ReviewedFileQuery) {
+    return against(place, wanted, (base) => deps.files.content(place, { path, side }, base));
+  }
+
   return {
     async diff(
       sessionId,
       caller,
-      { against, patches, path, previousPath, ignoreWhitespace }: Partial<SessionDiffQuery> = {},
+      { against: wanted, patches, path, previousPath, ignoreWhitespace }: Partial<SessionDiffQuery> = {},
     ) {
       const paths = [path, previousPath].filter((one) => one !== undefined);
       const options = {
-        ...(against !== undefined && { against }),
         patches: patches !== "false",
         ignoreWhitespace: ignoreWhitespace === "true",
         only: path === undefined ? null : new Set(paths),
       };
-      return deps.sessionDiff(await placeOf(sessionId, caller), options);
+      const place = await placeOf(sessionId, caller);
+      return against(place, wanted, (base) => deps.sessionDiff(place, { ...options, ...base }));
     },
 
     readFiles: async (sessionId, files, caller) => deps.files.texts(await placeOf(sessionId, caller), files),
 
-    async file(sessionId, caller, { path, side, against }) {
-      const content = await deps.files.content(await placeOf(sessionId, caller), { path, side }, { against });
-      const { bytes, sizeBytes } = content;
+    async look(sessionId, caller) {
+      const place = await placeOf(sessionId, caller);
+      const look = await deps.looks.look(place.key, place);
+      return { sessionId: place.key.sessionId, since: look && new Date(look.at).toISOString() };
+    },
+
+    async file(sessionId, caller, query) {
+      const { path, side } = query;
+      const { bytes, sizeBytes } = await contentOf(await placeOf(sessionId, caller), query);
       const imageType = bytes === null ? null : imageTypeOf(bytes);
       const text = bytes === null || imageType !== null ? null : textIn(bytes);
       return { path, side, sizeBytes, imageType, text };
     },
 
-    async image(sessionId, caller, { path, side, against }) {
-      const { bytes } = await deps.files.content(await placeOf(sessionId, caller), { path, side }, { against });
+    async image(sessionId, caller, query) {
+      const { bytes } = await contentOf(await placeOf(sessionId, caller), query);
       const mediaType = bytes === null ? null : imageTypeOf(bytes);
       if (bytes !== null && mediaType !== null) return { mediaType, bytes };
-      throw sessionError("image_not_found", `${path} is not a PNG, JPEG, GIF or WebP image of up to 8 MB.`);
+      throw sessionError("image_not_found", `${query.path} is not a PNG, JPEG, GIF or WebP image of up to 8 MB.`);
     },
 
     async closePreview(sessionId, caller) {

@@ -82,6 +82,7 @@ async function openWorld(): Promise<World> {
     publisher,
     catalog,
     async forgetShares() {},
+    async forgetLooks() {},
     attachments: { forget: async () => 0 },
     notes: { forget: async () => undefined },
     async forgetInChats(names) {

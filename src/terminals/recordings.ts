@@ -56,6 +56,8 @@ export interface RecordingsDeps {
   readonly attachments: Pick<Attachments, "forget">;
   /** Revokes the links to a session, by its names. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
+  /** Deletes what accounts saw of a session's files, by its names. */
+  readonly forgetLooks: (sessionIds: readonly string[]) => Promise<void>;
   readonly notes: Pick<NoteStore, "forget">;
   /** Erases deleted content from the store's files. */
   readonly erasure: Pick<Erasure, "finish">;
@@ -131,6 +133,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
         if (session.stored) await deps.queue.loseAll(record.sessionId);
         const names = [record.sessionId, ...record.aliases];
         await deps.forgetShares(names);
+        await deps.forgetLooks(names);
         const attachments = await deps.attachments.forget([record.sessionId, ...record.aliases]);
         const chatMessages = await deps.forgetInChats(names);
         await deps.notes.forget(record);

@@ -17,9 +17,23 @@ export const changedFileSchema = z.object({
 
 /** With what a session's files are compared. */
 export const diffAgainstSchema = z
-  .enum(["base", "head"])
+  .enum(["base", "head", "seen"])
   .default("base")
-  .describe("`head`: only what is not committed. Without a worktree, both are the same.");
+  .describe(
+    "`head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); " +
+      "without an earlier look, as `base`.",
+  );
+
+/** `POST /api/coding/sessions/{id}/look` */
+export const lookSchema = z
+  .object({
+    sessionId: z.string(),
+    since: z
+      .string()
+      .nullable()
+      .describe("When you last looked: `against=seen` compares with the files as they were then. Null if it cannot."),
+  })
+  .meta({ id: "Look" });
 
 /** `GET /api/coding/sessions/{id}/diff` */
 export const sessionDiffQuerySchema = z.strictObject({
@@ -121,6 +135,7 @@ export const configureAgentInputSchema = z
   .meta({ id: "ConfigureAgentInput" });
 
 export type ChangedFile = z.infer<typeof changedFileSchema>;
+export type LookAtChanges = z.infer<typeof lookSchema>;
 export type ClosePreview = z.infer<typeof closePreviewSchema>;
 export type SessionDirs = z.infer<typeof sessionDirsSchema>;
 export type SessionDiffQuery = z.infer<typeof sessionDiffQuerySchema>;

@@ -19,8 +19,10 @@ export interface CompareRequest {
   /** A scratch folder to create; it must not exist. */
   readonly scratchFolder: string;
   readonly commonDir: string;
-  /** A commit; null compares with an empty tree. */
+  /** A commit or a tree; null compares with an empty tree. */
   readonly base: string | null;
+  /** Another folder with objects of the base, or null. */
+  readonly baseObjects: string | null;
   readonly other: OtherSide;
   /** The visible files among these, ordered by name. */
   readonly visible: (names: readonly TreeName[]) => Promise<readonly TreeName[]>;
@@ -87,7 +89,7 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
   const scratch = await createGitScratch(git, { commonDir, folder: scratchFolder, raw });
   try {
     const path = other.kind === "work tree" ? other.path : scratch.folder;
-    const own = ownObjects(git, commonDir);
+    const own = ownObjects(git, commonDir, request.baseObjects);
     const at = { ...scratch.at(path), objectDir: join(scratch.folder, "objects") };
     const base = request.base ?? (await own.emptyTree(at));
     const found =
@@ -101,7 +103,8 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
       base: { ...at, indexFile: join(scratch.folder, "index.base") },
       other: { ...at, indexFile: join(scratch.folder, "index.other") },
     };
-    const read = isListOnly(sized, limits) ? [] : withinBudget(sized, limits);
+    // Against a look, most files that differ from the commit are the same: only reading them tells.
+    const read = request.baseObjects === null && isListOnly(sized, limits) ? [] : withinBudget(sized, limits);
     const patched = await patchesOf(own, places, read, { ...limits, ignoreWhitespace }).catch((error: unknown) => {
       if (git.isOver()) return null; // the list alone
       throw error;

@@ -34,9 +34,10 @@ interface OwnObjects extends Git {
   emptyTree(at: GitPlace): Promise<string>;
 }
 
-export function ownObjects(git: Git, commonDir: string): OwnObjects {
-  const quoted = [...Buffer.from(join(commonDir, "objects"))].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`);
-  const env = { GIT_ALTERNATE_OBJECT_DIRECTORIES: `"${quoted.join("")}"` };
+/** @param more another folder of objects to read */
+export function ownObjects(git: Git, commonDir: string, more: string | null = null): OwnObjects {
+  const folders = [join(commonDir, "objects"), ...(more === null ? [] : [more])];
+  const env = { GIT_ALTERNATE_OBJECT_DIRECTORIES: folders.map(quotedFolder).join(":") };
   const run: Git["run"] = (args, options) => git.run(args, { ...options, env: { ...options.env, ...env } });
   const must: Git["must"] = (args, options) => git.must(args, { ...options, env: { ...options.env, ...env } });
   return {
@@ -46,6 +47,10 @@ export function ownObjects(git: Git, commonDir: string): OwnObjects {
       return (await must(["hash-object", "-w", "-t", "tree", "--stdin"], { at })).toString("latin1").trim();
     },
   };
+}
+
+function quotedFolder(path: string): string {
+  return `"${[...Buffer.from(path)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("")}"`;
 }
 
 /** Git with a common deadline for all commands. */

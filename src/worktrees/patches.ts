@@ -49,7 +49,11 @@ export async function patchesOf(
     other,
     files.map(({ name, other: side }) => ({ name, side })),
   );
-  await putWorkFiles(git, other, files);
+  await putWorkFiles(
+    git,
+    other,
+    files.flatMap((file) => (file.other === "in work tree" ? [file.name] : [])),
+  );
   const compare = (form: readonly string[]): Promise<Buffer> =>
     git.must([...settings, "diff-index", "--cached", ...form, ...renames, ...plain, tree, "--"], {
       at: other,
@@ -74,7 +78,8 @@ export async function patchesOf(
 const settings = ["-c", "core.quotePath=false", "-c", "core.bigFileThreshold=8m", "-c", "core.safecrlf=false"] as const;
 const plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"] as const;
 
-async function putEntries(
+/** Puts one side of files into an index. */
+export async function putEntries(
   git: Git,
   at: GitPlace,
   sides: readonly { readonly name: TreeName; readonly side: Compared["other"] }[],
@@ -86,9 +91,9 @@ async function putEntries(
   await git.must(["update-index", "-z", "--index-info"], { at, input: Buffer.from(lines.join(""), "latin1") });
 }
 
-/** A file deleted in the meantime counts as gone. */
-async function putWorkFiles(git: Git, at: GitPlace, files: readonly Compared[]): Promise<void> {
-  const names = files.filter(({ other }) => other === "in work tree").map(({ name }) => `${name}\0`);
+/** Puts files of the work tree into an index, and their content into its objects. A file deleted meanwhile counts as gone. */
+export async function putWorkFiles(git: Git, at: GitPlace, files: readonly TreeName[]): Promise<void> {
+  const names = files.map((name) => `${name}\0`);
   if (names.length === 0) return;
   const args = [
     ...settings,

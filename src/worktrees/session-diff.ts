@@ -23,9 +23,19 @@ export interface DiffOf {
   readonly visibleAmong: (dirs: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
-/** Options of a comparison; by default, all files with their patches, against the base. */
+/** The files of a session as an account saw them: a tree whose new objects are in a folder of Postern's own. */
+export interface Look {
+  readonly tree: string;
+  /** The folder of its objects; all others are in the repository. */
+  readonly objects: string;
+  readonly at: number;
+}
+
+/** What is wanted of a comparison; by default all files with their patches, against the base. */
 export interface DiffOptions {
-  readonly against?: "base" | "head";
+  readonly against?: "base" | "head" | "seen";
+  /** For `seen`: what the caller saw. Null compares with the base. */
+  readonly look?: Look | null;
   /** False lists more files, without their patches. */
   readonly patches?: boolean;
   /** Only the file with one of these paths, with a longer patch; null for all. */
@@ -47,7 +57,8 @@ interface Sides {
   /** The directory that the root counts as for the folder rule. */
   readonly counted: string;
   readonly commonDir: string;
-  readonly base: { readonly name: string; readonly commit: string | null };
+  /** Of a look, `commit` is a tree, and `objects` the folder of its own objects. */
+  readonly base: { readonly name: string; readonly commit: string | null; readonly objects?: string };
   readonly other: OtherSide;
 }
 
@@ -65,10 +76,11 @@ export function createSessionDiff({
     gate.run(async () => {
       const git = gitUntil(workshop.git, { clock, withinMs });
       try {
-        const sides = againstHead(await sidesOf(git, of), options);
+        const sides = withBase(await sidesOf(git, of), options);
         const { files, truncated } = await compared({ git, workshop, sides, of, options });
         const { root, base } = sides;
-        return { root, base: { name: base.name, commit: base.commit ?? "" }, files: [...files], truncated };
+        const commit = base.objects === undefined ? (base.commit ?? "") : "";
+        return { root, base: { name: base.name, commit }, files: [...files], truncated };
       } catch (error) {
         if (!(error instanceof GitError)) throw error;
         throw worktreeError("worktree_failed", `Cannot compare the changes: ${plain(error.message)}.`, {
@@ -86,9 +98,15 @@ interface Comparing {
   readonly options: DiffOptions;
 }
 
-/** A removed worktree has nothing that is not committed: its branch is compared with itself. */
-export function againstHead(sides: Sides, { against = "base" }: Pick<DiffOptions, "against">): Sides {
-  if (against === "base") return sides;
+/** What a comparison is against. */
+export type DiffBase = Pick<DiffOptions, "against" | "look">;
+
+/** With another base. A removed worktree has nothing that is not committed: its branch is compared with itself. */
+export function withBase(sides: Sides, { against: wanted = "base", look = null }: DiffBase): Sides {
+  if (wanted === "seen" && look !== null) {
+    return { ...sides, base: { name: "your last look", commit: look.tree, objects: look.objects } };
+  }
+  if (wanted !== "head") return sides;
   const commit = sides.other.kind === "commit" ? sides.other.commit : sides.other.head;
   return { ...sides, base: { name: "HEAD", commit } };
 }
@@ -99,7 +117,16 @@ async function compared({ git, workshop, sides, of, options }: Comparing): Promi
   const visible = (names: readonly TreeName[]): Promise<readonly TreeName[]> => inSight(names, shownName);
   const { patches = true, only = null, ignoreWhitespace = false } = options;
   const limits = only !== null ? compareLimits.file : patches ? compareLimits.patches : compareLimits.list;
-  const wanted = { commonDir, base: base.commit, other, visible, limits, only, ignoreWhitespace };
+  const wanted = {
+    commonDir,
+    base: base.commit,
+    baseObjects: base.objects ?? null,
+    other,
+    visible,
+    limits,
+    only,
+    ignoreWhitespace,
+  };
   const attempt = (raw: boolean): Promise<Comparison> =>
     compare({ git, scratchFolder: workshop.scratchFolder(), raw, ...wanted });
   try {

@@ -2,8 +2,8 @@ import { realpath } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { isErrno } from "../core/errors.ts";
 import { openRegularFile } from "../platform/regular-file.ts";
-import { gitUntil, lineOf } from "./git-workshop.ts";
-import { againstHead, type DiffOf, type DiffOptions, type SessionDiffDeps, sidesOf } from "./session-diff.ts";
+import { gitUntil, lineOf, ownObjects } from "./git-workshop.ts";
+import { type DiffBase, type DiffOf, type SessionDiffDeps, sidesOf, withBase } from "./session-diff.ts";
 import { visibleFiles } from "./worktree-deps.ts";
 
 /** A file on one side of a session's changes: as it is now, or in the base of its diff. */
@@ -33,7 +33,7 @@ export interface SessionFiles {
    */
   texts(of: DiffOf, files: readonly SessionFile[]): Promise<readonly (string | null)[]>;
   /** Reads a file of up to 8 MB. A file in a folder that the caller cannot see is not there. */
-  content(of: DiffOf, file: SessionFile, options: Pick<DiffOptions, "against">): Promise<FileContent>;
+  content(of: DiffOf, file: SessionFile, options: DiffBase): Promise<FileContent>;
 }
 
 const missing: FileContent = { sizeBytes: null, bytes: null };
@@ -41,9 +41,10 @@ const missing: FileContent = { sizeBytes: null, bytes: null };
 /** @see SessionFiles */
 export function createSessionFiles({ workshop, clock, gate }: SessionDiffDeps): SessionFiles {
   /** Reads one file after another; `maxBytes` is for each. */
-  async function readerOf(of: DiffOf, options: Pick<DiffOptions, "against">, paths: readonly string[]) {
-    const git = gitUntil(workshop.git, { clock, withinMs });
-    const { root, counted, commonDir, base, other } = againstHead(await sidesOf(git, of), options);
+  async function readerOf(of: DiffOf, options: DiffBase, paths: readonly string[]) {
+    const until = gitUntil(workshop.git, { clock, withinMs });
+    const { root, counted, commonDir, base, other } = withBase(await sidesOf(until, of), options);
+    const git = ownObjects(until, commonDir, base.objects ?? null);
     const at = { gitDir: commonDir };
     const visible = new Set(await visibleFiles(counted, of.visibleAmong)(paths.filter(isPlain), (path) => path));
     return async ({ path, side }: SessionFile, maxBytes: number): Promise<FileContent> => {

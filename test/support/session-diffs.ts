@@ -27,7 +27,8 @@ export async function previewIn(
   return record && createClosePreview(lookingIn(root))(record);
 }
 
-function lookingIn(root: string) {
+/** What comparisons need of a gateway. */
+export function lookingIn(root: string) {
   const home = join(root, "state of postern");
   const workshop = createGitWorkshop({ home, pathVariable: process.env["PATH"] ?? "" });
   return { workshop, clock: systemClock, gate: createGate({ atOnce: 4, waiting: 4 }) };

@@ -77,7 +77,7 @@ test("comments on three files, by mouse, keyboard and touch, reach a real Claude
   await form.fill("Half");
   await a.getByRole("button", { name: "Show 1 line", exact: true }).click();
   await a.getByRole("button", { name: "Comment on line 1", exact: true }).waitFor(patience);
-  await a.getByRole("button", { name: "Show all lines below" }).click();
+  await a.getByRole("button", { name: "Show 4 lines", exact: true }).click();
   await a.getByRole("button", { name: "Comment on line 12", exact: true }).waitFor(patience);
   expect(await a.getByRole("button", { name: /^Show/ }).count()).toBe(0);
   expect(await form.inputValue()).toBe("Half");

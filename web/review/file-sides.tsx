@@ -4,9 +4,9 @@ import type { ChangedFile } from "../../src/wire/changes.ts";
 import { type ReviewedFile, reviewedFileSchema } from "../../src/wire/reviewed-files.ts";
 import { reading } from "../api/client.ts";
 import { sizeWords } from "../session/attachments.tsx";
+import type { Against } from "../session/changes-tab.tsx";
 import { readReviewedImage } from "../session/upload.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-import type { Against } from "./review-files.tsx";
 
 interface Shown {
   readonly content: ReviewedFile;

@@ -5,6 +5,7 @@ import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
+import type { Against } from "../session/changes-tab.tsx";
 import { DiffCount } from "../session/code-block.tsx";
 import { counted } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -18,10 +19,7 @@ import { FileSides } from "./file-sides.tsx";
 import { ReviewPatch } from "./review-patch.tsx";
 import type { Review } from "./use-review.ts";
 
-/** What the changes are compared with. */
-export type Against = "base" | "head";
-
-/** Blocks of the list are rendered only near the visible part, because a change can have 5,000 files. */
+/** A block of the list is rendered near the visible part: a change can have 5,000 files. */
 const blockFiles = 50;
 const fileHeightPx = 33;
 

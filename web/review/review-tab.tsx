@@ -1,15 +1,32 @@
+import { useQuery } from "@tanstack/react-query";
 import { Columns2, Pilcrow, RefreshCw } from "lucide-react";
-import type { SessionDiff } from "../../src/wire/changes.ts";
+import { lookSchema, type SessionDiff } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
+import { acting } from "../api/client.ts";
 import { changePreferences, usePreferences } from "../app/preferences.ts";
+import type { Against } from "../session/changes-tab.tsx";
 import { counted } from "../session/session-words.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
 import { EmptyState } from "../ui/notice.tsx";
 import { Scrollable, useNarrow } from "../ui/page.tsx";
-import { type Against, ReviewFiles } from "./review-files.tsx";
+import { ReviewFiles } from "./review-files.tsx";
 import { SendReview } from "./send-review.tsx";
 import { useReview } from "./use-review.ts";
+
+const choiceWords = { base: "All changes", head: "Not committed", seen: "Since I last looked" } as const;
+
+/** Remembers once what the user sees. @returns when they looked before; null if they did not */
+function useLook(sessionId: string): string | null {
+  const { data } = useQuery({
+    queryKey: ["look", sessionId],
+    queryFn: ({ signal }) => acting.lookAtChanges({ sessionId }, { signal, output: lookSchema }),
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
+  return data?.since ?? null;
+}
 
 /** The review of a session's changes. */
 export function ReviewTab(props: {
@@ -26,6 +43,12 @@ export function ReviewTab(props: {
   const { diffLayout, ignoreWhitespace } = usePreferences();
   const split = diffLayout === "split";
   const narrow = useNarrow();
+  const since = useLook(summary.sessionId);
+  const choices: readonly Against[] = [
+    "base",
+    ...(summary.worktree === null ? [] : (["head"] as const)),
+    ...(since === null ? [] : (["seen"] as const)),
+  ];
   const viewed = files.filter((file) => review.isViewed(file.path, file.version)).length;
   return (
     <>
@@ -35,14 +58,17 @@ export function ReviewTab(props: {
             {counted(files.length, "file")} changed since <span className="font-mono">{base.name}</span>{" "}
             <span className="font-mono text-ink-faint">{base.commit.slice(0, 8)}</span>
           </span>
-          {summary.worktree !== null && (
+          {choices.length > 1 && (
             <SelectFilter
               label="Compare with"
               value={against}
-              onChange={(event) => onAgainst(event.target.value === "head" ? "head" : "base")}
+              onChange={({ target }) => onAgainst(choices.find((choice) => choice === target.value) ?? "base")}
             >
-              <option value="base">All changes</option>
-              <option value="head">Not committed</option>
+              {choices.map((choice) => (
+                <option key={choice} value={choice}>
+                  {choiceWords[choice]}
+                </option>
+              ))}
             </SelectFilter>
           )}
           {viewed > 0 && (
