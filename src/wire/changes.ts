@@ -135,6 +135,7 @@ export const configureAgentInputSchema = z
   .meta({ id: "ConfigureAgentInput" });
 
 export type ChangedFile = z.infer<typeof changedFileSchema>;
+export type DiffAgainst = z.infer<typeof diffAgainstSchema>;
 export type LookAtChanges = z.infer<typeof lookSchema>;
 export type ClosePreview = z.infer<typeof closePreviewSchema>;
 export type SessionDirs = z.infer<typeof sessionDirsSchema>;

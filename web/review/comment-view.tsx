@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type RefObject, useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -98,10 +98,10 @@ export function CommentForm(props: {
   readonly onSubmit: (text: string) => void;
   readonly onCancel: () => void;
   /** Keeps what is typed when the form moves to another part of the page. */
-  readonly draft?: RefObject<string>;
+  readonly draft?: { readonly read: () => string; readonly write: (text: string) => void };
 }) {
   const { label, text: initial = "", submit, busy, error, onSubmit, onCancel, draft } = props;
-  const [text, setText] = useState(draft?.current ?? initial);
+  const [text, setText] = useState(() => draft?.read() ?? initial);
   const save = (): void => {
     if (text.trim() !== "" && !busy) onSubmit(text);
   };
@@ -119,7 +119,7 @@ export function CommentForm(props: {
         maxLength={10_000}
         autoFocus
         onChange={({ target: { value } }) => {
-          if (draft !== undefined) draft.current = value;
+          draft?.write(value);
           setText(value);
         }}
         onKeyDown={onKeyDown}

@@ -1,10 +1,9 @@
 import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ChangedFile } from "../../src/wire/changes.ts";
+import type { ChangedFile, DiffAgainst } from "../../src/wire/changes.ts";
 import { type ReviewedFile, reviewedFileSchema } from "../../src/wire/reviewed-files.ts";
 import { reading } from "../api/client.ts";
 import { sizeWords } from "../session/attachments.tsx";
-import type { Against } from "../session/changes-tab.tsx";
 import { readReviewedImage } from "../session/upload.ts";
 import { ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
@@ -18,7 +17,7 @@ interface Shown {
 export function FileSides(props: {
   readonly sessionId: string;
   readonly file: ChangedFile;
-  readonly against: Against;
+  readonly against: DiffAgainst;
 }) {
   const { sessionId, against } = props;
   const { path, previousPath, status, version } = props.file;

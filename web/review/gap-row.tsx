@@ -45,11 +45,7 @@ export function GapRow({ line, gap, gaps }: { readonly line: PatchLine; readonly
         onClick={() => open(index, { head: Number.MAX_SAFE_INTEGER, tail: 0 })}
       />
       <span className="ml-1 min-w-0 truncate font-sans">
-        {problem !== null ? (
-          <span role="status">{problem}</span>
-        ) : (
-          hidden !== null && `${counted(hidden, "unchanged line")}`
-        )}
+        {problem !== null ? <span role="status">{problem}</span> : hidden !== null && counted(hidden, "unchanged line")}
       </span>
       <span className="min-w-0 flex-1 truncate pl-3">{title}</span>
     </div>

@@ -1,11 +1,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronRight } from "lucide-react";
 import { useMemo, useState } from "react";
-import { type ChangedFile, sessionDiffSchema } from "../../src/wire/changes.ts";
+import { type ChangedFile, type DiffAgainst, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
-import type { Against } from "../session/changes-tab.tsx";
 import { DiffCount } from "../session/code-block.tsx";
 import { counted } from "../session/session-words.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -30,7 +29,7 @@ export function ReviewFiles({
   review,
 }: {
   readonly files: readonly ChangedFile[];
-  readonly against: Against;
+  readonly against: DiffAgainst;
   readonly review: Review;
 }) {
   const byPath = useMemo(() => Map.groupBy(review.comments, ({ path }) => path), [review.comments]);
@@ -113,7 +112,7 @@ const words = {
 
 interface FileProps {
   readonly file: ChangedFile;
-  readonly against: Against;
+  readonly against: DiffAgainst;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
 }

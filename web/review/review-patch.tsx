@@ -48,6 +48,10 @@ export function ReviewPatch({
   const gaps = useGaps({ sessionId: review.sessionId, path, version, patch });
   const { lines } = gaps;
   const rows = useMemo(() => (split ? splitRows(lines) : unifiedRows(lines)), [lines, split]);
+  const rowOf = useMemo(
+    () => new Map(rows.flatMap((row, at) => indexesOf(row).map((index) => [index, at] as const))),
+    [rows],
+  );
   const pieces = useLinePieces(lines, languageOf(path));
   const { at, others } = useMemo(() => placeComments(lines, comments), [lines, comments]);
   // By name: an index changes when more lines are shown.
@@ -134,7 +138,12 @@ export function ReviewPatch({
             submit="Add comment"
             busy={add.isPending}
             error={add.error}
-            draft={draft}
+            draft={{
+              read: () => draft.current,
+              write: (text) => {
+                draft.current = text;
+              },
+            }}
             onCancel={close}
             onSubmit={submit}
           />
@@ -162,7 +171,10 @@ export function ReviewPatch({
         >
           {starts.map((start) => {
             const some = rows.slice(start, start + blockRows);
-            const isNear = (index: number): boolean => some.some((row) => indexesOf(row).includes(index));
+            const isNear = (index: number): boolean => {
+              const row = rowOf.get(index) ?? -1;
+              return row >= start && row < start + blockRows;
+            };
             return (
               <Block
                 key={start}

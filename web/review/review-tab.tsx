@@ -1,10 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, Pilcrow, RefreshCw } from "lucide-react";
-import { lookSchema, type SessionDiff } from "../../src/wire/changes.ts";
+import { type DiffAgainst, lookSchema, type SessionDiff } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { acting } from "../api/client.ts";
 import { changePreferences, usePreferences } from "../app/preferences.ts";
-import type { Against } from "../session/changes-tab.tsx";
 import { counted } from "../session/session-words.ts";
 import { IconButton } from "../ui/button.tsx";
 import { SelectFilter } from "../ui/field.tsx";
@@ -32,8 +31,8 @@ function useLook(sessionId: string): string | null {
 export function ReviewTab(props: {
   readonly summary: SessionSummary;
   readonly diff: SessionDiff;
-  readonly against: Against;
-  readonly onAgainst: (against: Against) => void;
+  readonly against: DiffAgainst;
+  readonly onAgainst: (against: DiffAgainst) => void;
   readonly refreshing: boolean;
   readonly onRefresh: () => void;
 }) {
@@ -44,7 +43,7 @@ export function ReviewTab(props: {
   const split = diffLayout === "split";
   const narrow = useNarrow();
   const since = useLook(summary.sessionId);
-  const choices: readonly Against[] = [
+  const choices: readonly DiffAgainst[] = [
     "base",
     ...(summary.worktree === null ? [] : (["head"] as const)),
     ...(since === null ? [] : (["seen"] as const)),

@@ -1,13 +1,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
-import { type SessionDiffQuery, sessionDiffSchema } from "../../src/wire/changes.ts";
+import { type DiffAgainst, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
-
-/** With what the changes are compared. */
-export type Against = SessionDiffQuery["against"];
 
 const ReviewTab = lazy(async () => ({ default: (await import("../review/review-tab.tsx")).ReviewTab }));
 
@@ -20,7 +17,7 @@ export function ChangesTab({
   /** The session is closing: its worktree may be half removed. */
   readonly paused: boolean;
 }) {
-  const [against, setAgainst] = useState<Against>("base");
+  const [against, setAgainst] = useState<DiffAgainst>("base");
   const { sessionId, updatedAt, activity, worktree } = summary;
   const ignoreWhitespace = usePreferences().ignoreWhitespace ? "true" : "false";
   const { data, error, isFetching, refetch } = useQuery({
