@@ -89,7 +89,7 @@ test("comments are added, edited, sent as one prompt, and answered when the turn
 });
 
 test("another account and a token without access see nothing of a review, and files are marked as viewed", async () => {
-  const { api, sessionId, url, add } = await changedSession();
+  const { api, dir, sessionId, url, add } = await changedSession();
   const { body } = await add({ path: "src/a.ts", line: 1, body: "Mine" });
   const { app } = here.gateway;
   const reader = await here.gateway.client(["coding:read"]);
@@ -109,6 +109,19 @@ test("another account and a token without access see nothing of a review, and fi
   });
   const limited = createApiClient(here.gateway.url, token);
   expect(await limited.get(url)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+
+  const look = `/api/coding/sessions/${sessionId}/look`;
+  expect(await limited.post(look)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+  expect(await api.post(look)).toEqual({ status: 200, body: { sessionId, since: null } });
+  const seen = "export const seen = 1;\n";
+  await writeFile(join(dir, "src/seen.ts"), seen);
+  expect(await reader.post(look)).toMatchObject({ status: 200, body: { since: expect.stringMatching(/^20/) } });
+  expect(await reader.get(`/api/coding/sessions/${sessionId}/diff?against=seen`)).toMatchObject({
+    body: { base: { name: "your last look" }, files: [{ path: "src/seen.ts", status: "untracked" }] },
+  });
+  const before = `/api/coding/sessions/${sessionId}/file?against=seen&side=old&path=`;
+  expect(await api.get(`${before}src/seen.ts`)).toMatchObject({ body: { sizeBytes: null } });
+  expect(await api.get(`${before}src/b.ts`)).toMatchObject({ body: { text: expect.stringContaining("hidden") } });
 
   const viewed = `/api/coding/sessions/${sessionId}/viewed`;
   await api.put(viewed, { path: "src/a.ts", version: "v1" });
