@@ -111,11 +111,11 @@ test("another account and a token without access see nothing of a review, and fi
   expect(await limited.get(url)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
 
   const look = `/api/coding/sessions/${sessionId}/look`;
-  expect(await limited.post(look, {})).toMatchObject({ status: 404, body: { code: "session_not_found" } });
-  expect(await api.post(look, {})).toEqual({ status: 200, body: { sessionId, since: null } });
+  expect(await limited.post(look, undefined)).toMatchObject({ status: 404, body: { code: "session_not_found" } });
+  expect(await api.post(look, undefined)).toEqual({ status: 200, body: { sessionId, since: null } });
   const seen = "export const seen = 1;\n";
   await writeFile(join(dir, "src/seen.ts"), seen);
-  expect(await reader.post(look, {})).toMatchObject({ status: 200, body: { since: expect.stringMatching(/^20/) } });
+  expect(await reader.post(look, undefined)).toMatchObject({ status: 200, body: { since: expect.stringMatching(/^20/) } });
   expect(await reader.get(`/api/coding/sessions/${sessionId}/diff?against=seen`)).toMatchObject({
     body: { base: { name: "your last look" }, files: [{ path: "src/seen.ts", status: "untracked" }] },
   });
