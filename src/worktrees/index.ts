@@ -3,7 +3,7 @@ export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
 export { createLooks, type LookKey, type Looks } from "./looks.ts";
 export { createSessionDiff, type DiffBase, type DiffOf, type DiffOptions } from "./session-diff.ts";
-export { createSessionFiles, type FileContent, type SessionFile, type SessionFiles, textIn } from "./session-file.ts";
+export { createSessionFiles, type SessionFile, type SessionFiles, textIn } from "./session-file.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type NewWorktree, type VisibleFiles, visibleFiles } from "./worktree-deps.ts";
 export { countWorktrees, type FolderRule, type SessionPlace, sessionPlaceOf } from "./worktree-scope.ts";

@@ -93,14 +93,3 @@ test("files beyond the limits are not remembered, and do not look unchanged", as
   expect(await look()).toBeNull();
   expect(linesOf(await since())).toEqual(["untracked +? -? large.bin", "untracked +1 -0 small.txt"]);
 });
-
-test("with thousands of changed files, only those that changed since are listed", async () => {
-  const world = await createWorktreeWorld();
-  const { dir, look, since } = await looksIn(world);
-  const name = (at: number) => join(dir, `file-${at}.txt`);
-  for (let at = 0; at < 600; at += 1) await writeFile(name(at), `${at}\n`);
-  await look();
-  await writeFile(name(7), "other\n");
-  await look();
-  expect(linesOf(await since(mine, { patches: false }))).toEqual(["modified +1 -1 file-7.txt"]);
-});

@@ -20,7 +20,7 @@ const maxTotalBytes = 64 * 1024 * 1024;
 const withinMs = 20_000;
 
 /** The content of a file; both are null if it is not there, and `bytes` if it is too large. */
-export interface FileContent {
+interface FileContent {
   readonly sizeBytes: number | null;
   readonly bytes: Buffer | null;
 }
