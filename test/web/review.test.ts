@@ -56,7 +56,10 @@ async function write(page: Page, label: string, text: string): Promise<void> {
   await page.getByRole("article").getByText(text).waitFor(patience);
 }
 
-test("comments on three files, by mouse, keyboard and touch, reach a real Claude Code as one prompt", async () => {
+// Three minutes on a machine that is busy with other tests.
+const slowly = { timeout: 600_000 };
+
+test("comments on three files, by mouse, keyboard and touch, reach a real Claude Code as one prompt", slowly, async () => {
   const { world, gateway } = used;
   const { api } = gateway;
   const dir = world.repository;
