@@ -115,7 +115,10 @@ test("another account and a token without access see nothing of a review, and fi
   expect(await api.post(look, undefined)).toEqual({ status: 200, body: { sessionId, since: null } });
   const seen = "export const seen = 1;\n";
   await writeFile(join(dir, "src/seen.ts"), seen);
-  expect(await reader.post(look, undefined)).toMatchObject({ status: 200, body: { since: expect.stringMatching(/^20/) } });
+  expect(await reader.post(look, undefined)).toMatchObject({
+    status: 200,
+    body: { since: expect.stringMatching(/^20/) },
+  });
   expect(await reader.get(`/api/coding/sessions/${sessionId}/diff?against=seen`)).toMatchObject({
     body: { base: { name: "your last look" }, files: [{ path: "src/seen.ts", status: "untracked" }] },
   });
