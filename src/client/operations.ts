@@ -1472,6 +1472,12 @@ export type LogSearch = {
   readonly partial: boolean;
 };
 
+export type Look = {
+  readonly sessionId: string;
+  /** When you last looked: `against=seen` compares with the files as they were then. Null if it cannot. */
+  readonly since: string | null;
+};
+
 export type Manifest = Readonly<Record<string, unknown>>;
 
 export type Me = {
@@ -1987,6 +1993,17 @@ export type ReviewPrompt = {
   readonly commentIds: ReadonlyArray<string>;
   /** Open comments that do not fit into this prompt. Send them with another call. */
   readonly left: number;
+};
+
+export type ReviewedFile = {
+  readonly path: string;
+  readonly side: "new" | "old";
+  /** Null if the file is not on this side. */
+  readonly sizeBytes: number | null;
+  /** Detected from the content. Read the image from `/file/image`. */
+  readonly imageType: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | null;
+  /** Null if the file is not text, or is larger than 8 MB. Untrusted. */
+  readonly text: string | null;
 };
 
 export type SaveDraftInput = {
@@ -3004,8 +3021,8 @@ export interface Operations {
   /** Returns the changes of a session by file. For a session with its own worktree: everything since its branch diverged from the base branch, including commits, uncommitted changes and untracked files that are not ignored. For a removed worktree: its branch. For other sessions: the repository's working tree against HEAD. If folders are registered, the session's folder must have the scope `files`. Paths and patches are untrusted. Needs the scope `coding:read`. */
   sessionDiff<T = SessionDiff>(input: {
     readonly sessionId: string;
-    /** `head`: only what is not committed. Without a worktree, `base` is the same as `head`. */
-    readonly against?: "base" | "head" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
+    readonly against?: "base" | "head" | "seen" | undefined;
     /** `true` lists up to 500 files with patches, `false` up to 5,000 without. With more than 500 files, line counts and renames are left out. */
     readonly patches?: "true" | "false" | undefined;
     /** Only this file, with a patch of up to 8 MB. */
@@ -3019,6 +3036,30 @@ export interface Operations {
   closePreview<T = ClosePreview>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;
+  /** Remembers the files of a session as your account sees them now. From the next call on that finds other files, the diff with `against=seen` shows what changed since this one. Nothing in the repository changes: Postern keeps uncommitted files in its state folder, up to 5,000 files and 64 MB, for the 100 sessions looked at last, until the session is forgotten. Needs the scope `coding:read`. */
+  lookAtChanges<T = Look>(input: {
+    readonly sessionId: string;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Returns a file of a session's changes, before or after. The same files as in the session's diff, with the same scopes: a file outside of its worktree or repository, behind a symbolic link or in `.git` is not there. Runs no code from the repository. Needs the scope `coding:read`. */
+  getReviewedFile<T = ReviewedFile>(input: {
+    readonly sessionId: string;
+    /** As in the diff. For the old side of a renamed file, its `previousPath`. */
+    readonly path: string;
+    /** `new`: the file as it is now. `old`: as in the diff's base. */
+    readonly side?: "new" | "old" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
+    readonly against?: "base" | "head" | "seen" | undefined;
+  }, options?: CallOptions<T>): Promise<T>;
+  /** Returns an image of a session's changes, before or after. A PNG, JPEG, GIF or WebP image of up to 8 MB; the type is detected from the content. Needs the scope `coding:read`. */
+  getReviewedImage(input: {
+    readonly sessionId: string;
+    /** As in the diff. For the old side of a renamed file, its `previousPath`. */
+    readonly path: string;
+    /** `new`: the file as it is now. `old`: as in the diff's base. */
+    readonly side?: "new" | "old" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
+    readonly against?: "base" | "head" | "seen" | undefined;
+  }, options?: CallOptions): Promise<Response>;
   /** Searches one session's conversation. Searches prompts, answers, tool calls and their results for a text, ignoring case. Snippets are untrusted: they come from a transcript. Needs the scope `coding:read`. */
   searchTurns<T = TurnSearch>(input: {
     readonly sessionId: string;
@@ -3444,6 +3485,9 @@ export function createOperations(send: Send): Operations {
     cancelAgentInstall: (input, options) => send.json("DELETE /api/agents/{name}/install", { query: input }, options),
     sessionDiff: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/diff", { query: input }, options),
     closePreview: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/close-preview", { query: input }, options),
+    lookAtChanges: (input, options) => send.json("POST /api/coding/sessions/{sessionId}/look", { query: input }, options),
+    getReviewedFile: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/file", { query: input }, options),
+    getReviewedImage: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/file/image", { query: input }, options),
     searchTurns: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/search", { query: input }, options),
     nextTurn: (input, options) => send.json("GET /api/coding/sessions/{sessionId}/turns/next", { query: input }, options),
     getTurnImage: (input, options) => send.raw("GET /api/coding/sessions/{sessionId}/turns/{turn}/image", { query: input }, options),
