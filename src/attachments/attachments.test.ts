@@ -11,7 +11,7 @@ import { newUuid } from "../core/ids.ts";
 import { createAttachments } from "./attachments.ts";
 
 const dayMs = 24 * 3_600_000;
-const me = { accountId: "me", owns: (addedBy: string | null) => addedBy === "me app:a" };
+const me = { accountId: "me", owns: (addedBy: string | null): boolean => addedBy === "me app:a" };
 
 async function* bodyOf(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces;
@@ -59,7 +59,7 @@ describeOnBothStores("attachments", (openStore) => {
     expect(await errorCode(attachments.find([attachmentId], { ...me, accountId: "another" }))).toBe(
       "attachment_not_found",
     );
-    const other = { ...me, owns: (addedBy: string | null) => addedBy === "me app:b" };
+    const other = { ...me, owns: (addedBy: string | null): boolean => addedBy === "me app:b" };
     expect(await errorCode(attachments.find([attachmentId], other))).toBe("attachment_not_found");
     expect(await errorCode(claim("p1", "s1", [attachmentId], other))).toBe("attachment_not_found");
     expect(await errorCode(add("a.png", null, Buffer.from("<html>")))).toBe("attachment_type_refused");

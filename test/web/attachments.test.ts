@@ -155,7 +155,7 @@ test.for(["claude-code", "codex"])(
     await page.getByRole("log").getByText(`continued by ${other}`, { exact: true }).waitFor(patience);
     const [, forkId = ""] = /\/sessions\/([^/?#]+)/.exec(page.url()) ?? [];
     expect(await gateway.api.read(forkId)).toMatchObject({ agent: other, dir: world.repository });
-    const continued = world.modelServer.requests.find(({ prompt }) => prompt.includes(`say continued by ${other}`));
+    const continued = world.modelServer.requests.find(({ prompt }) => prompt?.includes(`say continued by ${other}`));
     // Claude Code puts the file into the prompt, Codex gets its path.
     const known = other === "codex" ? "/conversation.md" : "the edited one for codex";
     expect(continued?.body.includes(known)).toBe(true);
