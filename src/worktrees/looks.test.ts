@@ -78,7 +78,7 @@ test("a diff since the last look has what changed since, and the repository stay
   const [folder = ""] = await readdir(join(home, "looks"));
   const places = await readdir(join(home, "looks", folder));
   const kept = await Promise.all(places.map((place) => readdir(join(home, "looks", folder, place))));
-  expect(kept.map(({ length }) => length).toSorted()).toEqual([2, 3]); // its looks, and their list
+  expect(kept.map(({ length }) => length).toSorted((a, b) => a - b)).toEqual([2, 3]); // its looks, and their list
   await looks.forget(["none", "one"]);
   expect(await readdir(join(home, "looks"))).toEqual([]);
 });
