@@ -1,12 +1,17 @@
+import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import type { AuditPage } from "../../src/wire/accounts.ts";
 import type { Committed, GitStatus } from "../../src/wire/publish.ts";
+import { posternEnvironment, runPostern } from "../support/postern-process.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
+const run = promisify(execFile);
 
-test("a session's changes are committed over HTTP, with the scope coding:publish only", async () => {
+test("a session's changes are committed over HTTP and with the command line, with the scope coding:publish only", async () => {
   const { world, gateway } = used;
   const { api } = gateway;
   const { sessionId, dir } = await api.ask({
@@ -39,4 +44,18 @@ test("a session's changes are committed over HTTP, with the scope coding:publish
   expect(staged.body.files).toContainEqual(expect.objectContaining({ path: "new.txt", staged: "added" }));
   const committed = await callers.post<Committed>(`${url}/commit`, { message: "Add a file" });
   expect(committed.body.status).toMatchObject({ head: { subject: "Add a file" }, base: { ahead: 1 } });
+
+  const cli = (...args: readonly string[]) => runPostern(args, { env: posternEnvironment(world.home) });
+  expect((await cli("coding", "git", "status", sessionId)).stdout).toMatch(
+    /^Branch feat\/publish, 1 ahead of and 0 behind main\nNot staged:\n {2}modified +README\.md\n$/,
+  );
+  const done = await cli("coding", "git", "commit", sessionId, "--all", "--message", "Change the readme", "--json");
+  expect(JSON.parse(done.stdout)).toMatchObject({ status: { files: [], head: { subject: "Change the readme" } } });
+  const { stdout } = await run("git", ["-C", dir, "log", "--format=%an %s", "main.."]);
+  expect(stdout).toBe("Test Change the readme\nTest Add a file\n");
+  const { body } = await api.get<AuditPage>("/api/audit?kind=publish");
+  expect(body.entries.map(({ action, subject }) => ({ action, subject }))).toEqual([
+    { action: "git_committed", subject: sessionId },
+    { action: "git_committed", subject: sessionId },
+  ]);
 });

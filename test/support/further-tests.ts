@@ -54,6 +54,7 @@ export const furtherTests: readonly string[] = [
   // All pages but the main flows.
   "test/web/access.test.ts",
   "test/web/attachments.test.ts",
+  "test/web/finish.test.ts",
   "test/web/idle-agents.test.ts",
   "test/web/attention.test.ts",
   "test/web/completion.test.ts",

@@ -4,6 +4,7 @@ import { type DiffAgainst, sessionDiffSchema } from "../../src/wire/changes.ts";
 import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
+import { Finish } from "../publish/finish.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
 const ReviewTab = lazy(async () => ({ default: (await import("../review/review-tab.tsx")).ReviewTab }));
@@ -60,6 +61,7 @@ export function ChangesTab({
           />
         </Suspense>
       )}
+      {data !== undefined && !paused && <Finish sessionId={sessionId} />}
     </div>
   );
 }

@@ -1,0 +1,24 @@
+import { GitCommitHorizontal } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import { useMay } from "../api/sign-in.ts";
+import { Button } from "../ui/button.tsx";
+
+const FinishDialog = lazy(async () => ({ default: (await import("./finish-dialog.tsx")).FinishDialog }));
+
+/** The way to commit and push a session's changes, for accounts that can. */
+export function Finish({ sessionId }: { readonly sessionId: string }) {
+  const [open, setOpen] = useState(false);
+  if (!useMay("coding:publish")) return null;
+  return (
+    <div className="flex shrink-0 justify-end border-t border-line bg-panel px-3 py-2">
+      <Button icon={GitCommitHorizontal} onClick={() => setOpen(true)}>
+        Finish
+      </Button>
+      {open && (
+        <Suspense fallback={null}>
+          <FinishDialog sessionId={sessionId} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}

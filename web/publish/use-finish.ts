@@ -1,0 +1,78 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { askOutputSchema } from "../../src/wire/coding.ts";
+import {
+  committedSchema,
+  type GitStatus,
+  gitStatusSchema,
+  pushedSchema,
+  updatedSchema,
+} from "../../src/wire/publish.ts";
+import { acting, reading } from "../api/client.ts";
+import { useAct, useRead } from "../api/query.ts";
+
+/** Hooks that run a test suite: as long as the gateway lets them run. */
+const hooksMs = 930_000;
+
+/** The Git status of a session, and the actions on it. */
+export type FinishActions = ReturnType<typeof useFinish>;
+
+export function useFinish(sessionId: string) {
+  const client = useQueryClient();
+  const key = ["git-status", sessionId];
+  const status = useRead(key, ({ signal }) => reading.gitStatus({ sessionId }, { signal, output: gitStatusSchema }), {
+    staleTime: 0,
+  });
+  const show = (next: GitStatus) => client.setQueryData(key, next);
+  /** A refused update changes the status too. */
+  const reread = () => client.invalidateQueries({ queryKey: key });
+  const changed = (answer: { readonly status: GitStatus }) => {
+    show(answer.status);
+    void client.invalidateQueries({ queryKey: ["diff", sessionId] });
+  };
+  const stage = useAct({
+    mutationFn: (files: { readonly paths?: string[]; readonly unstage: boolean }) =>
+      acting.gitStage({ sessionId, ...files }, { output: gitStatusSchema }),
+    onSuccess: show,
+    onError: reread,
+  });
+  const commit = useAct({
+    mutationFn: (given: { readonly message: string; readonly amend: boolean }) =>
+      acting.gitCommit({ sessionId, ...given }, { output: committedSchema, timeoutMs: hooksMs }),
+    onSuccess: changed,
+    onError: reread,
+  });
+  const update = useAct({
+    mutationFn: (given: { readonly action: "start" | "continue" | "abort"; readonly strategy?: "merge" | "rebase" }) =>
+      acting.gitUpdate({ sessionId, ...given }, { output: updatedSchema, timeoutMs: hooksMs }),
+    onSuccess: changed,
+    onError: reread,
+  });
+  const push = useAct({
+    mutationFn: (forceWithLease: boolean) =>
+      acting.gitPush(
+        { sessionId, ...(forceWithLease && { forceWithLease }) },
+        { output: pushedSchema, timeoutMs: hooksMs },
+      ),
+    onSuccess: changed,
+  });
+  const ask = useAct({
+    mutationFn: ({ dir, prompt }: { readonly dir: string; readonly prompt: string }) =>
+      acting.codingAsk({ sessionId, dir, prompt }, { output: askOutputSchema }),
+  });
+  const acts = [stage, commit, update, push, ask];
+  return {
+    status,
+    stage,
+    commit,
+    update,
+    push,
+    ask,
+    pending: acts.some(({ isPending }) => isPending),
+    /** Of the last action. */
+    error: acts.find(({ error }) => error !== null)?.error ?? null,
+    /** Forgets earlier results, before another action. */
+    reset: () => {
+      for (const act of acts) act.reset();
+    },
+  };
+}
