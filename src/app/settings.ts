@@ -31,7 +31,7 @@ const extractorModel = {
     .regex(/^POSTERN_[A-Z0-9_]+$/)
     .optional()
     .describe(
-      "Environment variable of the gateway with the key, hidden from agents. Default: POSTERN_EXTRACTOR_API_KEY, which can be empty for a server without keys.",
+      "Name of the environment variable with the key. Agents do not get it. Default: POSTERN_EXTRACTOR_API_KEY, which can be empty for a server without keys.",
     ),
 };
 
@@ -176,7 +176,7 @@ export const configFileSchema = z.strictObject({
         .string()
         .regex(/^POSTERN_[A-Z0-9_]+$/)
         .default("POSTERN_TELEGRAM_TOKEN")
-        .describe("Environment variable of the gateway with the bot's token, hidden from agents."),
+        .describe("Name of the environment variable with the bot's token. Agents do not get it."),
       apiRoot: z
         .url({ protocol: /^https?$/ })
         .default("https://api.telegram.org")
@@ -222,7 +222,7 @@ export const settingSources = {
 /** Environment variables without a setting in the config file. */
 export const otherVariables: Readonly<Record<string, string>> = {
   POSTERN_HOME: "The state folder, which contains `config.json`. Default: `~/.postern`. Agents cannot work in it.",
-  POSTERN_TOKEN: "Token for commands that do not act as the owner. Required by `postern mcp`.",
+  POSTERN_TOKEN: "Commands use this token instead of acting as the owner. Required by `postern mcp`.",
   POSTERN_TELEGRAM_TOKEN: "The Telegram bot's token, unless `telegram.tokenVariable` names another variable.",
   POSTERN_EXTRACTOR_API_KEY:
     "API key of the memory's model, unless `memory.extractor.apiKeyVariable` names another variable.",

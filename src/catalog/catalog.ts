@@ -49,7 +49,7 @@ export interface CatalogDeps {
   readonly log: Log;
 }
 
-/** Reads lines that are written together at once. */
+/** Waits this long after a change, so that lines written together are read together. */
 const settleMs = 200;
 /** With more changes at once, everything is checked instead. */
 const maxChanges = 2_000;

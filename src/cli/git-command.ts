@@ -55,7 +55,7 @@ function addStageCommands(group: Command, context: CliContext): void {
     ])
       .description(unstage ? "leave changes out of the next commit" : "add changes to the next commit")
       .argument("<sessionId>", sessionIdHelp)
-      .argument("[paths...]", "files, relative to the root; all without any")
+      .argument("[paths...]", "files, relative to the root (default: all)")
       .option("--hunk <id...>", "only these parts of one file, from `postern coding git hunks`")
       .action(async (sessionId: string, paths: string[], { json, hunk }: StageOptions) => {
         const input = {
@@ -173,7 +173,7 @@ function addPushCommand(group: Command, context: CliContext): void {
   describe(group.command("push"), ["postern coding git push 0b0c…", "postern coding git push 0b0c… --remote fork"])
     .description("push the session's branch")
     .argument("<sessionId>", sessionIdHelp)
-    .option("--remote <name>", "where to; by default as Git is configured, or origin")
+    .option("--remote <name>", "remote to push to (default: as configured in Git, or origin)")
     .option(
       "--force-with-lease",
       "after a rebase or an amend: replace what was pushed, unless someone else pushed meanwhile",

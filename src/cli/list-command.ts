@@ -65,7 +65,7 @@ export function addListCommand(group: Command, context: CliContext): void {
 }
 
 async function list({ json, dir, all, ...filters }: ListOptions, context: CliContext): Promise<void> {
-  if (all && filters.archived) throw new PosternError("usage", "Give either --all or --archived.");
+  if (all && filters.archived) throw new PosternError("usage", "Use --all or --archived, not both.");
   const archived = all ? ({ archived: "any" } as const) : {};
   const input: ListInput = {
     ...filters,

@@ -27,7 +27,7 @@ import type { CliContext } from "./ports.ts";
 /** The two sides of a bridge. */
 export interface BridgeOptions extends GatewayPlace {
   readonly input: AsyncIterable<Uint8Array>;
-  /** Gets the lines for the client, each with its end; resolves when there is room for the next. */
+  /** Receives each line for the client, with its newline; resolves when there is room for the next. */
   readonly write: (line: string) => Promise<void>;
   /** Called with messages that cannot be part of a response. */
   readonly warn: (text: string) => void;

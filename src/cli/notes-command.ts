@@ -62,7 +62,7 @@ function addMarkCommands(group: Command, context: CliContext): void {
     .option("--undo", "show it in lists again")
     .action(async (sessionId: string, options: UndoOptions) => {
       const session = await edit(sessionId, { archived: options.undo !== true }, context);
-      const text = session.archived ? `Archived ${session.sessionId}.` : `${session.sessionId} is in lists again.`;
+      const text = session.archived ? `Archived ${session.sessionId}.` : `Unarchived ${session.sessionId}.`;
       print(session, { options, context, text });
     });
 }

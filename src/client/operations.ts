@@ -628,7 +628,7 @@ export type Commit = {
   readonly amend?: boolean | undefined;
   /** Stages all changes first, including untracked files. */
   readonly all?: boolean | undefined;
-  /** Also while an agent works in this directory. Otherwise that is refused: `agent_working`. */
+  /** True allows this while an agent works in the directory. Otherwise it fails with `agent_working`. */
   readonly whileWorking?: boolean | undefined;
 };
 
@@ -640,7 +640,7 @@ export type CommitInput = {
   readonly amend?: boolean | undefined;
   /** Stages all changes first, including untracked files. */
   readonly all?: boolean | undefined;
-  /** Also while an agent works in this directory. Otherwise that is refused: `agent_working`. */
+  /** True allows this while an agent works in the directory. Otherwise it fails with `agent_working`. */
   readonly whileWorking?: boolean | undefined;
 };
 
@@ -835,7 +835,7 @@ export type Folder = {
   readonly folderId: string;
   readonly path: string;
   readonly scopes: ReadonlyArray<"files" | "coding" | "exec">;
-  /** Template for the directory names of worktrees of repositories in it. */
+  /** Template for worktree directory names in this folder's repositories. */
   readonly worktreeName: string;
   readonly createdAt: string;
 };
@@ -886,7 +886,7 @@ export type ForgottenTraces = {
 export type ForkSession = {
   /** Index of the last turn that the new session gets. Defaults to the session's last turn. */
   readonly turn?: number | undefined;
-  /** Another agent continues the work. Defaults to the session's agent. */
+  /** The agent that continues the work. Defaults to the session's agent. */
   readonly agent?: string | undefined;
   /** Defaults to the session's directory. */
   readonly dir?: string | undefined;
@@ -909,7 +909,7 @@ export type ForkSessionInput = {
   readonly sessionId: string;
   /** Index of the last turn that the new session gets. Defaults to the session's last turn. */
   readonly turn?: number | undefined;
-  /** Another agent continues the work. Defaults to the session's agent. */
+  /** The agent that continues the work. Defaults to the session's agent. */
   readonly agent?: string | undefined;
   /** Defaults to the session's directory. */
   readonly dir?: string | undefined;
@@ -1068,7 +1068,7 @@ export type GitStatus = {
     readonly staged: "added" | "modified" | "deleted" | "renamed" | "type_changed" | "untracked" | null;
     /** Between the index and the work tree. */
     readonly unstaged: "added" | "modified" | "deleted" | "renamed" | "type_changed" | "untracked" | null;
-    /** True if an update left a conflict in it that is not staged yet. */
+    /** True if the file has a conflict whose resolution is not staged. */
     readonly conflict: boolean;
   }>;
   /** True if more than 5,000 files changed. */
@@ -1263,7 +1263,7 @@ export type ListOutput = {
   readonly limit: number;
   readonly offset: number;
   readonly hasMore: boolean;
-  /** Indexing progress, in transcripts, while results are partial. Null when complete. */
+  /** Number of transcripts indexed, while results are partial. Null when complete. */
   readonly indexing: {
     readonly done: number;
     readonly total: number;
@@ -2074,7 +2074,7 @@ export type SearchOutput = {
   readonly limit: number;
   readonly offset: number;
   readonly hasMore: boolean;
-  /** Indexing progress, in transcripts, while results are partial. Null when complete. */
+  /** Number of transcripts indexed, while results are partial. Null when complete. */
   readonly indexing: {
     readonly done: number;
     readonly total: number;
@@ -2254,7 +2254,7 @@ export type SessionDiff = {
     readonly deletions: number | null;
     /** Unified diff. Null for binary files, files that are too large, and with `patches=false`. */
     readonly patch: string | null;
-    /** Changes with the content of either side. */
+    /** A new value whenever the content of either side changes. */
     readonly version: string;
   }>;
   /** True if files or patches were left out. */
@@ -2695,7 +2695,7 @@ export type Update = {
   readonly strategy?: "merge" | "rebase" | undefined;
   /** Default: true. Fetches the base branch first, if it is on a remote. */
   readonly fetch?: boolean | undefined;
-  /** Also while an agent works in this directory. Otherwise that is refused: `agent_working`. */
+  /** True allows this while an agent works in the directory. Otherwise it fails with `agent_working`. */
   readonly whileWorking?: boolean | undefined;
 };
 
@@ -2707,7 +2707,7 @@ export type UpdateInput = {
   readonly strategy?: "merge" | "rebase" | undefined;
   /** Default: true. Fetches the base branch first, if it is on a remote. */
   readonly fetch?: boolean | undefined;
-  /** Also while an agent works in this directory. Otherwise that is refused: `agent_working`. */
+  /** True allows this while an agent works in the directory. Otherwise it fails with `agent_working`. */
   readonly whileWorking?: boolean | undefined;
 };
 
@@ -3036,11 +3036,11 @@ export interface Operations {
   closePreview<T = ClosePreview>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Remembers the files of a session as your account sees them now. From the next call on that finds other files, the diff with `against=seen` shows what changed since this one. Nothing in the repository changes: Postern keeps uncommitted files in its state folder, up to 5,000 files and 64 MB, for the 100 sessions looked at last, until the session is forgotten. Needs the scope `coding:read`. */
+  /** Remembers the files of a session as your account sees them now. The diff with `against=seen` shows what changed since this call, once a later call finds other files. Nothing in the repository changes: Postern keeps uncommitted files in its state folder, up to 5,000 files and 64 MB, for the 100 sessions looked at last, until the session is forgotten. Needs the scope `coding:read`. */
   lookAtChanges<T = Look>(input: {
     readonly sessionId: string;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Returns a file of a session's changes, before or after. The same files as in the session's diff, with the same scopes: a file outside of its worktree or repository, behind a symbolic link or in `.git` is not there. Runs no code from the repository. Needs the scope `coding:read`. */
+  /** Returns the old or new version of a changed file. The same files as in the session's diff, with the same scopes: a file outside of its worktree or repository, behind a symbolic link or in `.git` is not there. Runs no code from the repository. Needs the scope `coding:read`. */
   getReviewedFile<T = ReviewedFile>(input: {
     readonly sessionId: string;
     /** As in the diff. For the old side of a renamed file, its `previousPath`. */
@@ -3050,7 +3050,7 @@ export interface Operations {
     /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
     readonly against?: "base" | "head" | "seen" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Returns an image of a session's changes, before or after. A PNG, JPEG, GIF or WebP image of up to 8 MB; the type is detected from the content. Needs the scope `coding:read`. */
+  /** Returns the old or new version of a changed image. A PNG, JPEG, GIF or WebP image of up to 8 MB; the type is detected from the content. Needs the scope `coding:read`. */
   getReviewedImage(input: {
     readonly sessionId: string;
     /** As in the diff. For the old side of a renamed file, its `previousPath`. */
@@ -3160,7 +3160,7 @@ export interface Operations {
   gitCommit<T = Committed>(input: {
     readonly sessionId: string;
   } & Commit, options?: CallOptions<T>): Promise<T>;
-  /** Merges the base branch into a session's branch, or rebases the branch onto it. Conflicts are `update_conflict`, with `files`; the status has a prompt that asks the agent to resolve them. Stage the resolved files and send `continue`, or send `abort`. Untracked files are never overwritten. If Git is killed in the middle, both still work. Needs the scope `coding:publish`. */
+  /** Merges the base branch into a session's branch, or rebases the branch onto it. Conflicts return `update_conflict` with `files`. The status has a prompt that asks the agent to resolve them. Stage the resolved files and send `continue`, or send `abort`. Untracked files are never overwritten. If Git is killed in the middle, both still work. Needs the scope `coding:publish`. */
   gitUpdate<T = Updated>(input: {
     readonly sessionId: string;
   } & Update, options?: CallOptions<T>): Promise<T>;
@@ -3225,7 +3225,7 @@ export interface Operations {
     readonly status?: "pending" | "ready" | "failed" | undefined;
     readonly sessionId?: string | undefined;
   }, options?: CallOptions<T>): Promise<T>;
-  /** Lists facts with their period of validity, newest first. `asOf` returns the facts that were valid at a time, `knownAt` the facts that had been recorded by a time. `current_branch`, `last_exit` and `status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, including for an invalid cursor or entity. Needs the scope `logs:read`. */
+  /** Lists facts with their period of validity, newest first. `asOf` returns the facts that were valid at a time, `knownAt` the facts that had been recorded by a time. The predicates `current_branch`, `last_exit` and `status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, including for an invalid cursor or entity. Needs the scope `logs:read`. */
   findFacts<T = FactPage>(input?: {
     /** Entity id or `Type:key`. */
     readonly subject?: string | undefined;

@@ -78,7 +78,7 @@ export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDe
       const waiting: (() => void)[] = [];
       let lost = false;
       let checkedAt = clock.now();
-      /** Counts changes of access rights: a check that started before one is not current. */
+      /** Counts changes of access rights: a check that started before a change is out of date. */
       let changes = 0;
       let checking: Promise<void> | null = null;
       let cancel = (): void => undefined;

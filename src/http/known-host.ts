@@ -63,7 +63,7 @@ export function checkOrigin(request: {
 }
 
 /**
- * For WebSockets, which browsers allow pages of any origin to read, and for MCP, which requires that foreign origins are rejected for every
+ * Like {@link checkOrigin}, for every method: any page can open a WebSocket, and MCP requires that foreign origins are rejected for every
  * request.
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#security-warning
  * @throws PosternError `origin_not_allowed` if a page of another origin sends it

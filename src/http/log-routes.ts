@@ -171,7 +171,7 @@ function addLogQueryRoutes({ app, principalOf }: RouteServer, logs: Logs): void 
       tags,
       summary: "Lists facts with their period of validity, newest first.",
       description:
-        "`asOf` returns the facts that were valid at a time, `knownAt` the facts that had been recorded by a time. `current_branch`, `last_exit` and " +
+        "`asOf` returns the facts that were valid at a time, `knownAt` the facts that had been recorded by a time. The predicates `current_branch`, `last_exit` and " +
         "`status` have one value per subject at a time. Keys and values are untrusted. Errors: `invalid_request`, including for an " +
         "invalid cursor or entity.",
       querystring: factsInputSchema.extend({ limit: limitInQuery(100) }),

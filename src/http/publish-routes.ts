@@ -108,7 +108,7 @@ function addBranchRoutes({ app, principalOf }: RouteServer, publish: Publish): v
       tags,
       summary: "Merges the base branch into a session's branch, or rebases the branch onto it.",
       description:
-        "Conflicts are `update_conflict`, with `files`; the status has a prompt that asks the agent to resolve them. Stage the resolved files " +
+        "Conflicts return `update_conflict` with `files`. The status has a prompt that asks the agent to resolve them. Stage the resolved files " +
         "and send `continue`, or send `abort`. Untracked files are never overwritten. If Git is killed in the middle, both still work.",
       params: gitParamsSchema,
       body: updateSchema,

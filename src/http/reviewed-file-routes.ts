@@ -39,7 +39,7 @@ export function reviewedFileRoutes({ look, file, image }: ReviewedFileDeps): Rou
         tags,
         summary: "Remembers the files of a session as your account sees them now.",
         description:
-          "From the next call on that finds other files, the diff with `against=seen` shows what changed since this one. Nothing in the repository changes: " +
+          "The diff with `against=seen` shows what changed since this call, once a later call finds other files. Nothing in the repository changes: " +
           "Postern keeps uncommitted files in its state folder, up to 5,000 files and 64 MB, for the 100 sessions looked at last, until the session is forgotten.",
         params,
         response: { 200: lookSchema },
@@ -54,7 +54,7 @@ export function reviewedFileRoutes({ look, file, image }: ReviewedFileDeps): Rou
       schema: {
         operationId: "getReviewedFile",
         tags,
-        summary: "Returns a file of a session's changes, before or after.",
+        summary: "Returns the old or new version of a changed file.",
         description:
           "The same files as in the session's diff, with the same scopes: a file outside of its worktree or repository, behind a symbolic link or in `.git` " +
           "is not there. Runs no code from the repository.",
@@ -72,7 +72,7 @@ export function reviewedFileRoutes({ look, file, image }: ReviewedFileDeps): Rou
       schema: {
         operationId: "getReviewedImage",
         tags,
-        summary: "Returns an image of a session's changes, before or after.",
+        summary: "Returns the old or new version of a changed image.",
         description: "A PNG, JPEG, GIF or WebP image of up to 8 MB; the type is detected from the content.",
         params,
         querystring: reviewedFileQuerySchema,

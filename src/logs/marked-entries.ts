@@ -76,7 +76,7 @@ const mark = logsQuery<{ readonly deletionId: string; readonly ids: string }>(
       where log_deletion_entries.deletion_id not in (select deletion_id from log_deletions where is_decided = 1)`,
 );
 
-/** Adds entries to an undecided deletion, taking them from other undecided ones. */
+/** Adds entries to an undecided deletion, and removes them from other undecided deletions. */
 export async function markEntries(
   on: LogsDatabase,
   { deletionId }: MarkedDeletion,

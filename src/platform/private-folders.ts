@@ -12,7 +12,7 @@ const systemNames: ReadonlySet<string> = new Set(["lost+found", ".DS_Store", "@e
 
 /**
  * Creates the state folder, which only this user can enter. An existing folder of this user becomes private, unless it has foreign files:
- * `/srv`, for example, by mistake.
+ * a folder such as `/srv`, given by mistake.
  * @throws PosternError `state_folder_unusable` when it cannot be created or written to
  */
 export async function makeStateFolder(path: string): Promise<void> {

@@ -30,7 +30,7 @@ async function stageHunks(
 ): Promise<void> {
   const [path] = paths;
   if (path === undefined || paths.length > 1) {
-    throw publishError("invalid_request", "Hunks belong to one file: send its path in `paths`.");
+    throw publishError("invalid_request", "With `hunks`, send exactly one path in `paths`.");
   }
   const patch = await readPatch(git, root, { path, compared: unstage ? "staged" : "unstaged" });
   if (patch === null) throw publishError("changes_outdated", `${path} has no hunks. Stage the whole file.`);

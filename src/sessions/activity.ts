@@ -115,7 +115,7 @@ function transition(
 ): ActivityState {
   switch (event.kind) {
     case "session_start":
-      // A dialog on the screen outlasts the turn: the screen shows when it is gone.
+      // An open dialog stays: only the screen shows when it closes.
       return { ...state, started: true, activity: state.activity === "starting" ? "idle" : state.activity };
     case "turn_seen":
       return inMode("working", { ...state, started: true, turnRuns: true });

@@ -73,7 +73,7 @@ export function createChanges(deps: ChangesDeps): Changes {
     };
   }
 
-  /** Compares a place with what is wanted. */
+  /** Compares a session's files with the requested base. */
   function against<T>(place: Place, wanted: DiffBase["against"], compare: (base: DiffBase) => Promise<T>): Promise<T> {
     if (wanted === "seen") return deps.looks.compared(place.key, (look) => compare({ against: wanted, look }));
     return compare(wanted === undefined ? {} : { against: wanted });

@@ -33,7 +33,7 @@ export interface PermissionHooks {
 }
 
 const maxConnections = 256;
-// Each question has one hook. A few more connections could only listen.
+// Each question has one hook. More connections only get the same answer.
 const maxForOne = 4;
 // A question shows up in the inbox before its hook asks, and is read within a second.
 const unexpectedMs = 10_000;

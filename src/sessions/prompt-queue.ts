@@ -67,7 +67,7 @@ export interface PromptFiles {
 
 /** Prompts on their way to agents, in the store, so that a restart loses none. */
 export interface PromptQueue {
-  /** Puts a prompt at the end of its session's queue, and remembers the request, in one transaction or as part of one. */
+  /** Adds a prompt to the end of its session's queue and stores its idempotency key, in one transaction (the given one, if any). */
   add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
   /** Notes that a session gets a prompt from a caller without `coding:drive`. */
   markUndriven(sessionId: string): Promise<void>;

@@ -45,7 +45,7 @@ export function markResumed(view: TranscriptView): TranscriptView {
   return { ...view, turnsWhenIdle: turnCountOf(view) };
 }
 
-/** A process was found in mid-turn: at most its own two turns are not before the next prompt. */
+/** A process was found in mid-turn: at most the last two turns began after it was idle. */
 export function markWorking(view: TranscriptView): TranscriptView {
   return { ...view, turnsWhenIdle: Math.max(0, turnCountOf(view) - 2) };
 }

@@ -31,7 +31,7 @@ export interface ShareStore {
   find(secret: string): Promise<ValidShare | null>;
   /** Whether the link is still in force. */
   isInForce(shareId: string): Promise<boolean>;
-  /** Counts an open. @returns whether it is the first */
+  /** Records that the link was opened. @returns whether this was the first time */
   noteOpen(shareId: string): Promise<boolean>;
   /** Revokes all links to a session. */
   removeOf(sessionIds: readonly string[]): Promise<void>;

@@ -105,7 +105,7 @@ class SqliteErasure implements Erasure {
 
   async prepare(within: Kysely<Tables>): Promise<void> {
     if (!(await this.#journal.prepare(within)) || this.#closed) return;
-    // The transaction can roll back, and `finish` never be called.
+    // If the transaction rolls back, `finish` may never be called.
     this.#cancelTimer ??= this.#deps.clock.after(laterMs, () => void this.#tryLater());
   }
 

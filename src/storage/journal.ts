@@ -17,7 +17,7 @@ const smallBytes = 1024 * 1024;
 /** Far longer than copying the largest journal takes. */
 const threadTimeoutMs = 60_000;
 
-/** On a held connection, makes its transactions durable only with the next durable one. For work that is repeated if lost. */
+/** Makes the transactions of a held connection durable only when a later commit is. For work that is repeated if lost. */
 export const durableLater = "pragma synchronous = normal";
 
 /** SQLite's write-ahead log. */

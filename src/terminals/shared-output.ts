@@ -12,7 +12,7 @@ export interface OutputSubscriber {
   resized(size: TerminalSize): void;
   /** It was removed because it was too slow. */
   onSkipped(): void;
-  /** The stream ended: with the program, or too early. */
+  /** The stream ended, because the program exited or the stream broke. */
   onEnded(end: StreamEnd): void;
 }
 

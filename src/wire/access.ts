@@ -60,7 +60,7 @@ export const folderSchema = z
     folderId: z.string(),
     path: z.string(),
     scopes: z.array(folderScopeSchema),
-    worktreeName: z.string().describe("Template for the directory names of worktrees of repositories in it."),
+    worktreeName: z.string().describe("Template for worktree directory names in this folder's repositories."),
     createdAt: z.string(),
   })
   .meta({ id: "Folder" });

@@ -12,7 +12,7 @@ export const changedFileSchema = z.object({
     .string()
     .nullable()
     .describe("Unified diff. Null for binary files, files that are too large, and with `patches=false`."),
-  version: z.string().describe("Changes with the content of either side."),
+  version: z.string().describe("A new value whenever the content of either side changes."),
 });
 
 /** With what a session's files are compared. */

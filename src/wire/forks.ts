@@ -10,7 +10,7 @@ const forking = {
     .min(0)
     .optional()
     .describe("Index of the last turn that the new session gets. Defaults to the session's last turn."),
-  agent: agent.describe("Another agent continues the work. Defaults to the session's agent."),
+  agent: agent.describe("The agent that continues the work. Defaults to the session's agent."),
   dir: dirSchema.optional().describe("Defaults to the session's directory."),
   worktree: worktree.describe(
     "True or an object: the new session works in a new worktree, by default from the session's current branch. It also gets the " +

@@ -15,7 +15,7 @@ export const statusFileSchema = z.object({
   previousPath: z.string().nullable().describe("Set for renamed files."),
   staged: fileChangeSchema.nullable().describe("Between HEAD and the index: part of the next commit."),
   unstaged: fileChangeSchema.nullable().describe("Between the index and the work tree."),
-  conflict: z.boolean().describe("True if an update left a conflict in it that is not staged yet."),
+  conflict: z.boolean().describe("True if the file has a conflict whose resolution is not staged."),
 });
 
 const distance = {
@@ -108,7 +108,7 @@ export const hunksSchema = z
 const whileWorking = z
   .boolean()
   .optional()
-  .describe("Also while an agent works in this directory. Otherwise that is refused: `agent_working`.");
+  .describe("True allows this while an agent works in the directory. Otherwise it fails with `agent_working`.");
 
 const committing = {
   message: z

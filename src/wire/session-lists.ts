@@ -5,7 +5,7 @@ import { textSchema } from "./text.ts";
 const indexingSchema = z
   .object({ done: z.int(), total: z.int() })
   .nullable()
-  .describe("Indexing progress, in transcripts, while results are partial. Null when complete.");
+  .describe("Number of transcripts indexed, while results are partial. Null when complete.");
 const offsetSchema = z.int().min(0).max(10_000_000);
 const pageLimitSchema = z.int().min(1).max(200);
 

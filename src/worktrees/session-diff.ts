@@ -31,7 +31,7 @@ export interface Look {
   readonly at: number;
 }
 
-/** What is wanted of a comparison; by default all files with their patches, against the base. */
+/** Options of a comparison; by default, all files with their patches, against the base. */
 export interface DiffOptions {
   readonly against?: "base" | "head" | "seen";
   /** For `seen`: what the caller saw. Null compares with the base. */

@@ -93,7 +93,7 @@ function isPlain(path: string): boolean {
   );
 }
 
-/** Follows no link: its target is not in the work tree. */
+/** Does not follow links, because their targets are outside the work tree. */
 async function readInside(root: string, path: string, maxBytes: number): Promise<FileContent> {
   const full = join(root, path);
   const file = await openRegularFile(full, { followLinks: false });

@@ -80,7 +80,7 @@ async function isDirectory(path: string): Promise<boolean> {
 
 /** A session's location, for display. */
 export interface SessionPlace {
-  /** Its directory; for a gateway-made worktree, even if it is gone, the corresponding one in the repository. */
+  /** Its directory. In a gateway-made worktree, even a removed one, the matching directory in the repository. */
   readonly dir: string;
   /** The repository's main checkout; null if it is in no existing repository. */
   readonly repository: string | null;

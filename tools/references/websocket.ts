@@ -52,7 +52,7 @@ Without a subprotocol, output is sent as text frames, and \`exit\` comes last. W
 
 ${framesOf(schemaOf(serverFrameSchema, "output"))}
 
-Output is then sent in binary frames with a header of ${outputFrameHeadBytes} bytes: the kind, then the offset in ${outputFrameHeadBytes - 1} bytes, big-endian. For output, it is the offset of the frame's
+With the subprotocol, output is sent in binary frames with a header of ${outputFrameHeadBytes} bytes: the kind, then the offset in ${outputFrameHeadBytes - 1} bytes, big-endian. For output, it is the offset of the frame's
 first byte. For a screen, it is the offset where output continues: clear the terminal, then write the rest of the frame.
 
 ${table(["first byte", ""], binary)}

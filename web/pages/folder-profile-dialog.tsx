@@ -30,7 +30,7 @@ export function FolderProfileDialog(props: {
       description={
         <>
           <p className="font-mono text-xs break-all">{path}</p>
-          <p className="mt-1">How agents begin here. What you choose for a session comes first.</p>
+          <p className="mt-1">Defaults for agents in this folder. Choices for a session take precedence.</p>
         </>
       }
     >

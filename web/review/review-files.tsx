@@ -18,7 +18,7 @@ import { FileSides } from "./file-sides.tsx";
 import { ReviewPatch } from "./review-patch.tsx";
 import type { Review } from "./use-review.ts";
 
-/** A block of the list is rendered near the visible part: a change can have 5,000 files. */
+/** Blocks of the list are rendered only near the visible part, because a change can have 5,000 files. */
 const blockFiles = 50;
 const fileHeightPx = 33;
 

@@ -23,7 +23,7 @@ export function placeNameOf(line: DiffLine | undefined): string {
   return place === null ? "" : `${place.side} ${place.line}`;
 }
 
-/** The lines from one index to another, on the side of the first, as far as they follow one another. */
+/** The consecutive lines from one index to another, on the side of the first. */
 export function rangeOf(lines: readonly DiffLine[], from: number, to: number): CommentRange | null {
   const first = lines[from];
   const start = first === undefined ? null : placeOf(first);

@@ -21,7 +21,7 @@ const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } 
 >;
 
 /**
- * Only what a session's state needs, since the agent waits for each hook (a start of Node). PreToolUse comes before PermissionRequest and
+ * Only what a session's state needs: each hook starts Node, and the agent waits for it. PreToolUse comes before PermissionRequest and
  * adds nothing; Notification comes 6 s after a question and 60 s after a Stop, and never after Esc.
  */
 const hookEvents = [

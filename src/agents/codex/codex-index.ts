@@ -62,7 +62,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
   /** Whether the file records the start and end of turns; older ones do not. */
   let tellsTurns = from?.tellsTurns ?? false;
-  /** Whether the last turn was recorded as ended. A command that runs longer is written after that, and starts no turn. */
+  /** Whether the last turn was recorded as ended. A command that outlives its turn is written later, and starts no turn. */
   let turnIsOver = from?.turnIsOver ?? false;
   let hasMeta = from?.hasMeta ?? false;
   /** Unparsed lines since the last pause: only the last readable one of each kind matters. */

@@ -45,7 +45,7 @@ export const openCodeFormat = createFormat({
 function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   /** Texts in the draft: each is written empty when it starts, and again when it has ended. */
   const written = new Set<string>();
-  /** The answers of this turn; parts of the next prompt can come before its text. */
+  /** Message ids of this turn's answers; the next prompt's other parts can come before its text. */
   const answers = new Set<string>();
 
   function message(line: Fields): void {
