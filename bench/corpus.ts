@@ -9,12 +9,12 @@ import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setImmediate } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { promptTitle } from "../src/transcripts/index.ts";
 import { writeClaudeSession } from "./corpus/claude-session.ts";
 import { writeCodexSession } from "./corpus/codex-session.ts";
 import { type FileKind, type FilePlan, planFiles } from "./corpus/plan.ts";
 import { createRandom } from "./corpus/random.ts";
 import { createDesk, createFiller, createLineSink, type Filler, type SessionTruth } from "./corpus/session.ts";
-import { asTitle } from "./corpus/words.ts";
 
 /** What {@link makeCorpus} makes. */
 export interface CorpusOptions {
@@ -36,7 +36,7 @@ export interface CorpusFile {
   readonly kind: FileKind;
   readonly sessionId: string;
   readonly cwd: string;
-  /** The agent's own title, else the first message on one line, cut to 200 characters. */
+  /** The agent's own title, or else the first line of the first message. */
   readonly title: string | null;
   readonly firstMessage: string | null;
   readonly turnCount: number;
@@ -96,7 +96,7 @@ function writeFile(
     kind: plan.kind,
     sessionId,
     cwd,
-    title: truth.ownTitle ?? asTitle(truth.firstMessage ?? ""),
+    title: truth.ownTitle ?? promptTitle(truth.firstMessage ?? ""),
     firstMessage: truth.firstMessage,
     turnCount: truth.turnCount,
     rare: truth.rareTurn === null ? null : { word: rareWord, turnIndex: truth.rareTurn },

@@ -102,14 +102,3 @@ export function answerText(random: Random, spoken: string): string {
 export function titleText(random: Random): string {
   return `${random.pick(titles)} ${random.between(1, 9_999)}`;
 }
-
-/** The first message as a title: one line, at most 200 characters. */
-export function asTitle(text: string): string | null {
-  let title = "";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  for (const character of text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim()) {
-    if (title.length + character.length > 200) break;
-    title += character;
-  }
-  return title === "" ? null : title;
-}

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { createFakeOAuth } from "../../test/support/fake-oauth.ts";
 import { startHttpServer } from "../../test/support/http-server.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
+import { scopes } from "../wire/access.ts";
 import { addedAccountSchema, auditPageSchema } from "../wire/accounts.ts";
 import { addedClientSchema } from "../wire/oauth.ts";
 import {
@@ -126,7 +127,7 @@ test("callers can grant only what they hold: tokens, accounts and sign-in links 
     const browser = await signInBrowser({ ...server, accounts });
     expect((await browser.send("POST", path, body === undefined ? {} : { body })).status, path).toBe(201);
   }
-  const all = await signedIn("admin", "coding:read", "coding:write", "coding:drive", "logs:read", "logs:write");
+  const all = await signedIn(...scopes);
   expect(await callAs(all)("POST", "/api/sign-in-links")).toMatchObject({ status: 201 });
 });
 

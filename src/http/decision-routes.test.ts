@@ -10,7 +10,7 @@ import {
 import { rawRequest } from "../../test/support/raw-http.ts";
 import { scriptedRedirect, scriptedUserCode } from "../../test/support/scripted-oauth.ts";
 import { signInBrowser } from "../../test/support/signed-in-browser.ts";
-import { scopes } from "../wire/access.ts";
+import { isGraveScope, scopes } from "../wire/access.ts";
 import { decisionKeyField, scopeField, tickedScopesField } from "../wire/oauth.ts";
 
 describe("the decision route, signed in with a browser on http", () => {
@@ -160,7 +160,7 @@ describe("the decision route, signed in with a browser on http", () => {
 describe("the decision route on https", () => {
   const https = { baseUrl: "https://agents.example.org" };
 
-  test("accepts the cookie with our own Origin and without a key, so without JavaScript; but then grants no coding:drive", async () => {
+  test("accepts the cookie with our own Origin and without a key, so without JavaScript; but then grants no scope that runs programs", async () => {
     const scene = await openScene(https);
     expect(scene.browser.cookie).toMatch(/^__Host-/);
     expect((await scene.post(allow)).status).toBe(303);
@@ -169,7 +169,7 @@ describe("the decision route on https", () => {
     }
     expect((await scene.post({ ...allow, [decisionKeyField]: "k".repeat(43) })).status, "a wrong key").toBe(403);
     expect(scene.seen).toHaveLength(1);
-    expect(scene.seen[0]?.decider.scopes).toEqual(new Set(scopes.filter((scope) => scope !== "coding:drive")));
+    expect(scene.seen[0]?.decider.scopes).toEqual(new Set(scopes.filter((scope) => !isGraveScope(scope))));
     expect((await scene.post(withKey(scene))).status).toBe(303);
     expect(scene.seen[1]?.decider.scopes).toEqual(new Set(scopes));
   });
