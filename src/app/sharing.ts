@@ -48,7 +48,10 @@ export function forkPorts(coding: Pick<Coding, "ask" | "attachments" | "branches
       const file = { name, mediaType: "text/plain", sessionId: null };
       return (await coding.attachments.add(file, bytesOf(text), caller)).attachmentId;
     },
-    detach: (attachmentId, caller) => coding.attachments.remove(attachmentId, caller),
+    async detach(attachmentId, caller) {
+      const { sessionId } = await coding.attachments.find(attachmentId, caller);
+      if (sessionId === null) await coding.attachments.remove(attachmentId, caller);
+    },
     branchOf: async (dir, caller) => (await coding.branches(dir, caller)).current,
     async patchOf(sessionId, caller, maxCharacters) {
       try {

@@ -107,9 +107,12 @@ export function createClones(deps: {
       GIT_ASKPASS: "false",
       GIT_NO_LAZY_FETCH: "1",
       ...(login && {
-        GIT_CONFIG_COUNT: "1",
+        GIT_CONFIG_COUNT: "2",
         GIT_CONFIG_KEY_0: `http.${login.origin}/.extraHeader`,
         GIT_CONFIG_VALUE_0: login.header,
+        // After a redirect, Git sends the header with its next requests to the other server.
+        GIT_CONFIG_KEY_1: "http.followRedirects",
+        GIT_CONFIG_VALUE_1: "false",
       }),
     };
   }

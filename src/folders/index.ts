@@ -153,15 +153,16 @@ export function createFolders(deps: {
 
     async visibleAmong(dirs, rule) {
       const paths = dirs.filter(isPath);
-      const folders = await store.list();
-      if (folders.length === 0 && rule.within === null) return new Set(paths);
+      const [{ path: home }, folders] = await Promise.all([resolvePath(deps.home), store.list()]);
+      // A repository around the state folder must not show what is in it.
+      if (folders.length === 0 && rule.within === null) return new Set(paths.filter((path) => !holds(home, path)));
       const visible = new Set<string>();
       for (let from = 0; from < paths.length; from += resolvedAtOnce) {
         const some = paths.slice(from, from + resolvedAtOnce);
         const resolved = await Promise.all(some.map((path) => resolvePath(path)));
         for (const [at, path] of some.entries()) {
           const real = resolved[at]?.path;
-          if (real !== undefined && isAllowed(folders, real, rule)) visible.add(path);
+          if (real !== undefined && !holds(home, real) && isAllowed(folders, real, rule)) visible.add(path);
         }
       }
       return visible;

@@ -1,3 +1,4 @@
+import { hasCode } from "../core/errors.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Caller } from "../wire/caller.ts";
 import type {
@@ -101,7 +102,10 @@ export function createPublish(deps: PublishDeps): Publish {
 
     stage: (input, caller) =>
       inCheckout(input, caller, async (checkout) => {
-        await stage(git, checkout.root, { input, files: (await statusOf(checkout)).files });
+        const before = await statusOf(checkout);
+        // Without paths, `git reset` also forgets the merge that is under way, so that the next commit has one parent.
+        if (input.unstage === true && input.paths === undefined) refuseDuringUpdate(before);
+        await stage(git, checkout.root, { input, files: before.files });
         return statusOf(checkout);
       }),
 
@@ -126,9 +130,16 @@ export function createPublish(deps: PublishDeps): Publish {
     update: (input, caller) =>
       inCheckout(input, caller, async (checkout) => {
         requireRest(checkout, input);
-        const output = await update({ git, checkout, readStatus: () => statusOf(checkout) }, input);
-        const status = await statusOf(checkout);
         const { action = "start", strategy = "merge" } = input;
+        const output = await update({ git, checkout, readStatus: () => statusOf(checkout) }, input).catch(
+          async (error: unknown) => {
+            // Git has fetched, and changed the work tree.
+            const details = { action, strategy, conflict: true };
+            if (hasCode(error, "update_conflict")) await note("git_updated", checkout, { caller, details });
+            throw error;
+          },
+        );
+        const status = await statusOf(checkout);
         await note("git_updated", checkout, {
           caller,
           details: { action, strategy, commit: status.head?.commit ?? "" },

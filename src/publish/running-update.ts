@@ -1,15 +1,19 @@
-import { rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import type { Clock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
 import { writeFileAtomic } from "../platform/files.ts";
+import { endGroup } from "../platform/processes.ts";
 import { readSmallFile } from "../platform/regular-file.ts";
+import { commitOf } from "./base-branch.ts";
 import type { Checkout } from "./repository.ts";
+import { longMs, type UserGit } from "./user-git.ts";
 
 /** What is undone if git or the gateway is killed. */
 const runningUpdateSchema = z.object({
   strategy: z.enum(["merge", "rebase"]),
-  branch: z.string().regex(/^(?!\/)(?!.*\.\.)[^\0]+$/),
+  branch: z.string().regex(/^(?!\/)(?!.*\.\.)[^\p{Cc}]+$/u),
   /** The commit of the branch before the update, and the one that it is updated to. */
   head: z.string().regex(/^[0-9a-f]{40,64}$/),
   onto: z.string().regex(/^[0-9a-f]{40,64}$/),
@@ -49,6 +53,47 @@ export async function killedUpdate({ gitDir }: Pick<Checkout, "gitDir">): Promis
   }
 }
 
+/**
+ * Whether the checkout is no longer where this update left it: git finished it after all, somebody ended it, or another one began. Then
+ * there is nothing to undo, and resetting to its start would give up what was done since.
+ */
+export async function isOver(
+  git: UserGit,
+  { root, gitDir }: Pick<Checkout, "root" | "gitDir">,
+  { strategy, branch, head, onto }: RunningUpdate,
+): Promise<boolean> {
+  const ontoIn = (folder: string) => textOf(join(gitDir, folder, "onto"));
+  const rebasing = (await ontoIn("rebase-merge")) ?? (await ontoIn("rebase-apply"));
+  if (rebasing !== null) return strategy !== "rebase" || rebasing !== onto;
+  const merging = await commitOf(git, root, "MERGE_HEAD");
+  if (merging !== null) return strategy !== "merge" || merging !== onto;
+  const on = await git.lineOf(["symbolic-ref", "--quiet", "HEAD"], { root });
+  const tip = await commitOf(git, root, "HEAD");
+  if (on === null) return tip !== head && tip !== onto;
+  return on !== `refs/heads/${branch}` || tip !== head;
+}
+
+/** In the environment of git and its hooks, so that those that outlive the gateway are found. */
+const variable = "POSTERN_UPDATE";
+
+export function markOf({ gitDir }: Pick<Checkout, "gitDir">): Readonly<Record<string, string>> {
+  return { [variable]: gitDir };
+}
+
+/** Ends the git of an earlier gateway and its hooks, before anything that they write is undone. */
+export async function endLeftGit({ gitDir }: Pick<Checkout, "gitDir">, clock: Clock): Promise<void> {
+  await endGroup({ leader: null, marker: { name: variable, value: gitDir } }, { graceMs: 2_000, clock });
+}
+
+export async function textOf(path: string): Promise<string | null> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
+    throw error;
+  }
+}
+
 /** Removes the locks that a killed git left. Call it only when ours is the only update here. */
 export async function removeLocks(
   { gitDir, commonDir }: Pick<Checkout, "gitDir" | "commonDir">,
@@ -56,8 +101,10 @@ export async function removeLocks(
 ): Promise<void> {
   const locks = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map((lock) => join(gitDir, lock));
   for (const lock of [...locks, join(commonDir, "refs", "heads", `${branch}.lock`)]) {
-    // Older ones are another program's. File systems can round a time down to two seconds.
-    if ((await modifiedAt(lock)) >= startedAt - 2_000) await rm(lock, { force: true });
+    // Older ones are another program's, and so are those from after the time at which ours would have been stopped. File systems can
+    // round a time down to two seconds.
+    const at = await modifiedAt(lock);
+    if (at >= startedAt - 2_000 && at <= startedAt + longMs) await rm(lock, { force: true });
   }
 }
 

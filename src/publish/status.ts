@@ -4,7 +4,7 @@ import { isErrno } from "../core/errors.ts";
 import type { FileChange, GitStatus, StatusFile } from "../wire/publish.ts";
 import { baseOf } from "./base-branch.ts";
 import type { Checkout } from "./repository.ts";
-import { killedUpdate } from "./running-update.ts";
+import { isOver, killedUpdate } from "./running-update.ts";
 import { gitFailed, type UserGit } from "./user-git.ts";
 
 /** A repository with more changes is listed up to here. */
@@ -28,7 +28,7 @@ export async function readStatus(git: UserGit, checkout: Checkout, agentWorking:
     commit === null ? null : git.lineOf(["show", "--no-patch", "--format=%s", commit], { root }),
     baseOf(git, checkout, tree),
     git.must(["remote"], { root }),
-    updateOf(checkout.gitDir, tree.files),
+    updateOf(git, checkout, tree.files),
   ]);
   const conflicting = update?.conflicts ?? [];
   return {
@@ -128,12 +128,14 @@ async function distanceTo(git: UserGit, root: string, other: string) {
 
 /** An operation that has not ended. */
 async function updateOf(
-  gitDir: string,
+  git: UserGit,
+  checkout: Checkout,
   files: readonly StatusFile[],
 ): Promise<Omit<NonNullable<GitStatus["update"]>, "prompt"> | null> {
-  const has = (name: string) => isThere(join(gitDir, name));
+  const has = (name: string) => isThere(join(checkout.gitDir, name));
   const conflicts = files.filter(({ conflict }) => conflict).map(({ path }) => path);
-  const killed = await killedUpdate({ gitDir });
+  const left = await killedUpdate(checkout);
+  const killed = left !== null && (await isOver(git, checkout, left)) ? null : left;
   const running = { conflicts, interrupted: killed !== null };
   if ((await has("rebase-merge")) || (await has("rebase-apply"))) return { ...running, strategy: "rebase" };
   if (await has("MERGE_HEAD")) return { ...running, strategy: "merge" };

@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { copyFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { commitOf } from "./base-branch.ts";
 import type { Checkout } from "./repository.ts";
@@ -14,7 +14,7 @@ const ownState = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "MERGE_MSG", "ME
 export async function undoUpdate(git: UserGit, checkout: Checkout, update: RunningUpdate): Promise<void> {
   const { root, gitDir } = checkout;
   await removeLocks(checkout, update);
-  await keep(git, root, await git.lineOf(["stash", "create"], { root }));
+  await keep(git, root, await workOf(git, checkout));
   const tip = await commitOf(git, root, "HEAD");
   if (tip !== update.head) await keep(git, root, tip);
   for (const name of ownState) await rm(join(gitDir, name), { recursive: true, force: true });
@@ -24,6 +24,23 @@ export async function undoUpdate(git: UserGit, checkout: Checkout, update: Runni
   await git.must(["reset", "--hard", "--quiet", update.head], { root, timeoutMs: longMs });
   await removeWritten(git, root, update);
   await forgetUpdate(checkout);
+}
+
+/** The changes to tracked files as a commit; null if there are none. `git stash create` fails while a file has a conflict. */
+async function workOf(git: UserGit, { root, gitDir }: Checkout): Promise<string | null> {
+  const stash = await git.run(["stash", "create"], { root });
+  if (stash.exitCode === 0) return stash.stdout.toString("utf8").trim();
+  const index = join(gitDir, "postern-undo-index");
+  const own = { root, env: { GIT_INDEX_FILE: index }, timeoutMs: longMs };
+  try {
+    await copyFile(join(gitDir, "index"), index);
+    await git.must(["add", "--update"], own);
+    const tree = (await git.must(["write-tree"], own)).toString("utf8").trim();
+    const words = ["commit-tree", "-p", "HEAD", "-m", "Work that an undone update gave up", tree];
+    return (await git.must(words, { root })).toString("utf8").trim();
+  } finally {
+    await rm(index, { force: true });
+  }
 }
 
 async function keep(git: UserGit, root: string, commit: string | null): Promise<void> {

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isErrno } from "../core/errors.ts";
@@ -6,7 +6,17 @@ import type { GitStatus, UpdateInput } from "../wire/publish.ts";
 import { commitOf } from "./base-branch.ts";
 import { publishError } from "./errors.ts";
 import type { Checkout } from "./repository.ts";
-import { killedUpdate, type RunningUpdate, removeLocks, whileRunning } from "./running-update.ts";
+import {
+  endLeftGit,
+  forgetUpdate,
+  isOver,
+  killedUpdate,
+  markOf,
+  type RunningUpdate,
+  removeLocks,
+  textOf,
+  whileRunning,
+} from "./running-update.ts";
 import { undoUpdate } from "./undo-update.ts";
 import { gitFailed, longMs, type ProgramResult, shownOutput, type UserGit } from "./user-git.ts";
 
@@ -50,6 +60,7 @@ async function start(updating: Updating, { strategy = "merge", fetch = true }: O
   if (base.behind === 0) return "";
   const onto = await commitOf(git, root, base.name);
   if (onto === null) throw publishError("git_failed", `Git cannot find ${base.name}.`, { output: "" });
+  await refuseOverwriting(git, root, { head: head.commit, onto });
   const running = { strategy, branch, head: head.commit, onto };
   const args =
     strategy === "merge"
@@ -58,12 +69,44 @@ async function start(updating: Updating, { strategy = "merge", fetch = true }: O
   return settle(updating, strategy, await run(updating, running, args));
 }
 
+/** Git overwrites an ignored file with the one of the other side, without a word and without a copy. */
+async function refuseOverwriting(
+  git: UserGit,
+  root: string,
+  { head, onto }: { readonly head: string; readonly onto: string },
+): Promise<void> {
+  const options = ["--name-only", "--no-renames", "--diff-filter=A", "-z"];
+  const added = (await git.must(["diff", ...options, head, onto], { root })).toString("utf8").split("\0");
+  const present: string[] = [];
+  for (const path of added) if (path !== "" && (await isThere(join(root, path)))) present.push(path);
+  if (present.length === 0) return;
+  // This command rejects literal paths. With this prefix, none is read as a pattern.
+  const input = present.map((path) => `./${path}\0`).join("");
+  const ignored = await git.run(["check-ignore", "-z", "--stdin"], { root, input, env: { GIT_LITERAL_PATHSPECS: "0" } });
+  if (ignored.exitCode === 1) return;
+  if (ignored.exitCode !== 0) throw gitFailed("check-ignore", ignored);
+  const files = ignored.stdout.toString("utf8").split("\0").filter((path) => path !== "");
+  throw publishError("uncommitted_changes", "The update would overwrite ignored files. Move them first.", {
+    files: files.slice(0, maxNamedFiles).map((path) => path.replace(/^\.\//, "")),
+  });
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ENOTDIR")) return false;
+    throw error;
+  }
+}
+
 /** Files that an error lists. */
 const maxNamedFiles = 100;
 
 async function resume(updating: Updating): Promise<string> {
   const { git, checkout, readStatus } = updating;
-  const killed = await clearKilled(checkout);
+  const killed = await clearKilled(updating);
   const { update: current, branch } = await readStatus();
   if (current === null) throw noUpdate();
   if (current.strategy === "other") throw notOurs();
@@ -79,7 +122,7 @@ async function resume(updating: Updating): Promise<string> {
 
 async function abort(updating: Updating): Promise<string> {
   const { git, checkout, readStatus } = updating;
-  const killed = await clearKilled(checkout);
+  const killed = await clearKilled(updating);
   const { update: current, branch } = await readStatus();
   if (current === null) throw noUpdate();
   if (current.strategy === "other") throw notOurs();
@@ -93,16 +136,22 @@ async function abort(updating: Updating): Promise<string> {
   return shownOutput(result);
 }
 
-async function clearKilled(checkout: Checkout): Promise<RunningUpdate | null> {
+async function clearKilled({ git, checkout, clock = systemClock }: Updating): Promise<RunningUpdate | null> {
   const killed = await killedUpdate(checkout);
-  if (killed !== null) await removeLocks(checkout, killed);
+  if (killed === null) return null;
+  await endLeftGit(checkout, clock);
+  if (await isOver(git, checkout, killed)) {
+    await forgetUpdate(checkout);
+    return null;
+  }
+  await removeLocks(checkout, killed);
   return killed;
 }
 
 type Begun = Omit<RunningUpdate, "startedAt"> | null;
 
 function run({ git, checkout, clock = systemClock }: Updating, begun: Begun, args: readonly string[]) {
-  const command = () => git.run(args, { root: checkout.root, timeoutMs: longMs });
+  const command = () => git.run(args, { root: checkout.root, timeoutMs: longMs, env: markOf(checkout) });
   return begun === null ? command() : whileRunning(checkout, { ...begun, startedAt: clock.now() }, command);
 }
 
@@ -122,15 +171,6 @@ async function runningOf(
   const [head, onto, name] = await Promise.all([read("orig-head"), read("onto"), read("head-name")]);
   if (head === null || onto === null || name?.startsWith("refs/heads/") !== true) return null;
   return { strategy, branch: name.slice("refs/heads/".length), head, onto };
-}
-
-async function textOf(path: string): Promise<string | null> {
-  try {
-    return (await readFile(path, "utf8")).trim();
-  } catch (error) {
-    if (isErrno(error, "ENOENT", "ENOTDIR")) return null;
-    throw error;
-  }
 }
 
 async function settle({ readStatus }: Updating, strategy: string, result: ProgramResult): Promise<string> {

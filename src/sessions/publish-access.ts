@@ -1,3 +1,4 @@
+import { hasCode } from "../core/errors.ts";
 import type { Caller, VisibleAmong } from "../wire/caller.ts";
 import type { FolderRule, WorktreeRecord, Worktrees } from "../worktrees/index.ts";
 import { filesRule } from "../worktrees/index.ts";
@@ -36,7 +37,15 @@ export function createPublishAccess(deps: {
     async mayUse(dirs, caller) {
       const inFiles = await deps.visibleAmong(dirs, filesRule(caller));
       const inCoding = await deps.visibleAmong(dirs, { scope: "coding", within: caller.folders });
-      return dirs.every((dir) => inFiles.has(dir) && inCoding.has(dir));
+      if (!dirs.every((dir) => inFiles.has(dir) && inCoding.has(dir))) return false;
+      try {
+        // Also refuses a repository around Postern's state folder: `git add --all` would commit its key.
+        for (const dir of dirs) await deps.resolveAllowedDir(dir, { scope: "files", caller });
+        return true;
+      } catch (error) {
+        if (hasCode(error, "dir_not_allowed")) return false;
+        throw error;
+      }
     },
 
     isAgentWorking: (root) =>

@@ -1,4 +1,4 @@
-import { PosternError } from "../core/errors.ts";
+import { hasCode, PosternError } from "../core/errors.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { ForkSessionInput, ForkSessionOutput } from "../wire/forks.ts";
 import { exportSession } from "./export-session.ts";
@@ -57,7 +57,8 @@ export function createFork(deps: {
           ...{ agent, dir, prompt, attachments },
           ...(worktree !== null && { worktree }),
           ...(model !== undefined && { model }),
-          ...(permissionMode !== undefined && { permissionMode }),
+          // Not the folder's default: the conversation is untrusted, and the documentation promises that the new agent asks.
+          permissionMode: permissionMode ?? "ask",
           ...(waitMs !== undefined && { waitMs }),
         },
         caller,
@@ -65,6 +66,8 @@ export function createFork(deps: {
       );
       return { ...answer, forkedFrom: { sessionId: source.sessionId, turn, leftOut, patch: patch !== null } };
     } catch (error) {
+      // The session starts later, with this prompt and its files.
+      if (hasCode(error, "setup_running")) throw error;
       // A prompt that was refused has not used them.
       await Promise.allSettled(attachments.map((id) => ports.detach(id, caller)));
       throw error;

@@ -16,7 +16,8 @@ export interface Caller {
 
 /** A caller's account and credential, as the owner of what it creates. A person's browsers and command line are one. */
 export function callerKey({ accountId, kind, tokenId, app }: Pick<Caller, "accountId" | "kind" | "tokenId" | "app">) {
-  const credential = kind === "token" ? `token:${tokenId}` : kind === "app" ? `app:${app?.appId}` : personal;
+  const credential =
+    kind === "token" ? `token:${tokenId}` : kind === "app" ? `app:${app?.appId}` : kind === "jwt" ? "jwt" : personal;
   return `${accountId} ${credential}`;
 }
 

@@ -49,7 +49,14 @@ export function createSessionFiles({ workshop, clock, gate }: SessionDiffDeps): 
     const visible = new Set(await visibleFiles(counted, of.visibleAmong)(paths.filter(isPlain), (path) => path));
     return async ({ path, side }: SessionFile, maxBytes: number): Promise<FileContent> => {
       if (!visible.has(path)) return missing;
-      if (side === "new" && other.kind === "work tree") return readInside(root, path, maxBytes);
+      if (side === "new" && other.kind === "work tree") {
+        const here = { gitDir: other.gitDir, commonDir, workTree: other.path };
+        // Exit code 1: not ignored. The diff does not show ignored files either, which often hold secrets. This command rejects literal
+        // paths. With the prefix, none is read as a pattern.
+        const ignored = ["check-ignore", "--quiet", "--", `./${path}`];
+        const { exitCode } = await git.run(ignored, { at: here, env: { GIT_LITERAL_PATHSPECS: "0" } });
+        return exitCode === 1 ? readInside(root, path, maxBytes) : missing;
+      }
       const commit = side === "old" ? base.commit : other.kind === "commit" ? other.commit : null;
       if (commit === null) return missing;
       const object = `${commit}:${path}`;
@@ -89,7 +96,7 @@ export function textIn(bytes: Buffer): string | null {
 
 function isPlain(path: string): boolean {
   return (
-    normalize(path) === path && !path.startsWith("/") && !/^\.\.?(?:\/|$)/.test(path) && !/^\.git(?:\/|$)/i.test(path)
+    normalize(path) === path && !path.startsWith("/") && !/^\.\.?(?:\/|$)/.test(path) && !/(?:^|\/)\.git(?:\/|$)/i.test(path)
   );
 }
 
