@@ -341,7 +341,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const resolveAgent: Agents["resolveForLaunch"] = (name) => agents.resolveForLaunch(name);
   const asking = {
     ...{ ...deps, ...folderRule, worktrees, attachments, locator, starter, queue, transcripts },
-    ...{ resolveAgent, environmentOf, profileOf },
+    ...{ resolveAgent, environmentOf, profileOf, scripts },
   };
   const turns = createTurnStopper(deps);
   const closing = { ...deps, locator, live, store, queue, events, worktrees, scripts, profileOf, environmentOf };

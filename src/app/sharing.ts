@@ -41,7 +41,9 @@ export function sharingPorts(deps: {
 const withoutDiff = ["dir_not_allowed", "dir_not_found", "not_a_git_repository", "branch_not_found"] as const;
 
 /** What a fork needs from sessions. */
-export function forkPorts(coding: Pick<Coding, "ask" | "attachments" | "branches" | "changes">): ForkPorts {
+export function forkPorts(
+  coding: Pick<Coding, "ask" | "attachments" | "branches" | "changes" | "sessionPlaceOf">,
+): ForkPorts {
   return {
     ask: (input, caller, signal) => coding.ask(input, caller, signal),
     async attach({ name, text }, caller) {
@@ -53,6 +55,7 @@ export function forkPorts(coding: Pick<Coding, "ask" | "attachments" | "branches
       if (sessionId === null) await coding.attachments.remove(attachmentId, caller);
     },
     branchOf: async (dir, caller) => (await coding.branches(dir, caller)).current,
+    repositoryDirOf: async (dir) => (await coding.sessionPlaceOf(dir)).dir,
     async patchOf(sessionId, caller, maxCharacters) {
       try {
         const { files, truncated } = await coding.changes.diff(sessionId, caller);

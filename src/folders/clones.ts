@@ -199,7 +199,13 @@ export function createClones(deps: {
       requireRoom();
       const address = parseCloneAddress(input.address);
       const { path, scopes, source } = await placeFor(input, address);
-      requireRoom();
+      const made = await makeTarget(path);
+      try {
+        requireRoom();
+      } catch (error) {
+        await rm(path, { recursive: true, force: true });
+        throw error;
+      }
       const cloneId = newUuid();
       const job: Job = {
         now: {
@@ -218,7 +224,7 @@ export function createClones(deps: {
         ...{
           address: { ...address, url: source },
           scopes,
-          made: await makeTarget(path),
+          made,
           child: null,
           ending: null,
           ended: Promise.withResolvers(),

@@ -29,6 +29,9 @@ interface CommandOptions {
   readonly input?: Buffer | string;
 }
 
+/** For output that is still in the pipes when the program has ended. */
+const drainMs = 2_000;
+
 /** Runs a program by argv, without a shell, to its end. Never throws. */
 export async function runCommand(
   argv: readonly [string, ...string[]],
@@ -62,12 +65,25 @@ export function runForOutput(argv: readonly [string, ...string[]], options: Comm
       signalChildGroup(child, "SIGKILL");
     }
     const timer = setTimeout(kill, options.timeoutMs);
+    let drain: NodeJS.Timeout | undefined;
     function finish(exitCode: number | null, startError: Error | null): void {
       clearTimeout(timer);
+      clearTimeout(drain);
       resolve({ exitCode: cutShort ? null : exitCode, stdout: out.bytes(), stderr: err.bytes(), startError });
     }
     child.once("error", (error) => finish(null, error)); // not found, not executable
     child.once("close", (exitCode) => finish(exitCode, null));
+    child.once("exit", (exitCode) => {
+      // A program that it left in the background, such as a hook's server, can keep the pipes open.
+      drain = setTimeout(() => {
+        // After one more read, in case this process was busy. Then the output is discarded: a closed pipe could end the program.
+        setImmediate(() => {
+          child.stdout?.off("data", out.add).resume();
+          child.stderr?.off("data", err.add).resume();
+          finish(exitCode, null);
+        });
+      }, drainMs);
+    });
   });
 }
 

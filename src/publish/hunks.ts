@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hunks } from "../wire/publish.ts";
 import { publishError } from "./errors.ts";
-import { gitFailed, type UserGit } from "./user-git.ts";
+import { gitFailed, literalPaths, type UserGit } from "./user-git.ts";
 
 /** One file's changes, in parts that can be applied alone. Texts are bytes, as latin1. */
 export interface FilePatch {
@@ -37,7 +37,7 @@ export async function readPatch(
   const [name = "", ...more] = command;
   const options = ["-p", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=dirty"];
   const prefixes = ["--src-prefix=a/", "--dst-prefix=b/", "--full-index"];
-  const out = await git.must([name, ...options, ...prefixes, ...more, "--", path], { root });
+  const out = await git.must([name, ...options, ...prefixes, ...more, "--", path], { root, env: literalPaths });
   return parsePatch(out.toString("latin1"));
 }
 

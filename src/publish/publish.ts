@@ -102,10 +102,7 @@ export function createPublish(deps: PublishDeps): Publish {
 
     stage: (input, caller) =>
       inCheckout(input, caller, async (checkout) => {
-        const before = await statusOf(checkout);
-        // Without paths, `git reset` also forgets the merge that is under way, so that the next commit has one parent.
-        if (input.unstage === true && input.paths === undefined) refuseDuringUpdate(before);
-        await stage(git, checkout.root, { input, files: before.files });
+        await stage(git, checkout.root, { input, files: (await statusOf(checkout)).files });
         return statusOf(checkout);
       }),
 

@@ -1,7 +1,7 @@
 import type { Hunks, HunksInput, StageInput, StatusFile } from "../wire/publish.ts";
 import { publishError } from "./errors.ts";
 import { applyToIndex, readPatch, selectHunks, shownHunks } from "./hunks.ts";
-import type { UserGit } from "./user-git.ts";
+import { literalPaths, type UserGit } from "./user-git.ts";
 
 /** For the filters of many or large files. */
 const stageMs = 300_000;
@@ -19,8 +19,18 @@ export async function stage(
   const { paths, hunks, unstage = false } = input;
   if (hunks !== undefined) return stageHunks(git, root, { ...input, hunks });
   const chosen = paths === undefined ? null : pathsOf(files, paths, unstage);
-  if (unstage) return unstagePaths(git, root, chosen);
-  await git.must(["add", "--all", ...listed(chosen)], { root, timeoutMs: stageMs, input: nulList(chosen) });
+  if (unstage) {
+    const isChosen = chosen === null ? () => true : (path: string) => chosen.includes(path);
+    if (files.some(({ path, conflict }) => conflict && isChosen(path))) {
+      throw publishError(
+        "invalid_request",
+        "Files with conflicts cannot be unstaged. Resolve and stage them, or abort.",
+      );
+    }
+    return unstagePaths(git, root, chosen);
+  }
+  const options = { root, timeoutMs: stageMs, input: nulList(chosen), env: literalPaths };
+  await git.must(["add", "--all", ...listed(chosen)], options);
 }
 
 async function stageHunks(
@@ -43,9 +53,11 @@ export async function readHunks(git: UserGit, root: string, { path, staged }: Hu
   return { path, hunks: shownHunks(await readPatch(git, root, { path, compared })) };
 }
 
-/** Without a commit, `git reset` has nothing to compare with, and works all the same. */
+/** Always with paths: without, `git reset` would also end a merge. Works without a commit too. */
 async function unstagePaths(git: UserGit, root: string, paths: readonly string[] | null): Promise<void> {
-  await git.must(["reset", "--quiet", ...listed(paths)], { root, timeoutMs: stageMs, input: nulList(paths) });
+  const which = paths === null ? ["--", "."] : listed(paths);
+  const options = { root, timeoutMs: stageMs, input: nulList(paths), env: literalPaths };
+  await git.must(["reset", "--quiet", ...which], options);
 }
 
 /** A staged rename is two paths. */

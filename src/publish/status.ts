@@ -70,7 +70,8 @@ export function parseStatus(text: string, cut = false): TreeStatus {
     const [, name, value] = /^# branch\.(\S+) (.*)$/s.exec(line) ?? [];
     if (name !== undefined) head.set(name, value ?? "");
     const file = fileOf(line, line.startsWith("2 ") ? (parts[++at] ?? null) : null);
-    if (file !== null && files.length < maxFiles) files.push(file);
+    // Conflicts always: an update cannot end without them.
+    if (file !== null && (files.length < maxFiles || file.conflict)) files.push(file);
     else if (file !== null) cut = true;
   }
   const oid = head.get("oid") ?? "(initial)";

@@ -80,12 +80,15 @@ async function refuseOverwriting(
   const present: string[] = [];
   for (const path of added) if (path !== "" && (await isThere(join(root, path)))) present.push(path);
   if (present.length === 0) return;
-  // This command rejects literal paths. With this prefix, none is read as a pattern.
+  // With this prefix, no path is read as a pattern.
   const input = present.map((path) => `./${path}\0`).join("");
-  const ignored = await git.run(["check-ignore", "-z", "--stdin"], { root, input, env: { GIT_LITERAL_PATHSPECS: "0" } });
+  const ignored = await git.run(["check-ignore", "-z", "--stdin"], { root, input });
   if (ignored.exitCode === 1) return;
   if (ignored.exitCode !== 0) throw gitFailed("check-ignore", ignored);
-  const files = ignored.stdout.toString("utf8").split("\0").filter((path) => path !== "");
+  const files = ignored.stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((path) => path !== "");
   throw publishError("uncommitted_changes", "The update would overwrite ignored files. Move them first.", {
     files: files.slice(0, maxNamedFiles).map((path) => path.replace(/^\.\//, "")),
   });
@@ -116,7 +119,7 @@ async function resume(updating: Updating): Promise<string> {
   }
   if (current.conflicts.length > 0) throw conflict(current.conflicts);
   const running = await runningOf(updating, current.strategy, branch);
-  const args = current.strategy === "merge" ? ["commit", "--no-edit"] : ["rebase", "--continue"];
+  const args = current.strategy === "merge" ? ["commit", "--no-edit", "--cleanup=strip"] : ["rebase", "--continue"];
   return settle(updating, current.strategy, await run(updating, running, args));
 }
 

@@ -69,8 +69,10 @@ const neverAsks = {
   GIT_SEQUENCE_EDITOR: "true",
   GIT_MERGE_AUTOEDIT: "no",
   GIT_PAGER: "cat",
-  GIT_LITERAL_PATHSPECS: "1",
 };
+
+/** For commands with paths, and no others: hooks inherit it, and their own pathspecs can be patterns. */
+export const literalPaths = { GIT_LITERAL_PATHSPECS: "1" };
 
 /** @param environment the user's, without anything of the gateway */
 export function createUserGit({

@@ -21,12 +21,13 @@ import {
 } from "./ask-rules.ts";
 import { commandFolders } from "./completions.ts";
 import { sessionError } from "./errors.ts";
+import type { FolderScripts } from "./folder-scripts.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession, SessionLocator } from "./locate.ts";
 import { newCommand, newPrompt, type PromptTarget } from "./new-prompt.ts";
 import type { PromptQueue } from "./prompt-queue.ts";
 import { toAttachedFile } from "./session-attachments.ts";
-import { createSetupWait } from "./set-up.ts";
+import { createSetupWait, type OnSetup } from "./set-up.ts";
 import { defaultSize, entryOf, type NewPrompt, type RunOptions, type Starter } from "./start.ts";
 import { agentAndModel, defaultMode, type ProfileOf } from "./start-defaults.ts";
 import { type CallerLimits, untilTaken, untilTurnEnds } from "./wait.ts";
@@ -43,6 +44,7 @@ export interface AskDeps extends FolderRule {
   readonly home: string;
   readonly environmentOf: (template: AgentTemplate) => Environment;
   readonly profileOf: ProfileOf;
+  readonly scripts: Pick<FolderScripts, "latest">;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   readonly resolveAgent: (
     name: string | undefined,
@@ -71,6 +73,8 @@ const maxQueued = 20;
  */
 export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
   const requests = createKeyedLock();
+  /** The sessions in setup of requests with an idempotency key. */
+  const inSetup = new Map<string, string>();
 
   return async (input, caller, signal) => {
     const began = deps.clock.now();
@@ -79,7 +83,16 @@ export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, sign
     const permissionMode = allowedMode(input, caller);
     const place = await deps.resolveAllowedDir(input.dir, folderRule({ permissionMode, caller }));
     const deadline = began + (input.waitMs ?? Number.POSITIVE_INFINITY);
-    const { onSetup, race } = createSetupWait(deps.clock, deadline);
+    const key = `${caller.accountId} ${input.idempotencyKey ?? ""}`;
+    const { onSetup: note, race } = createSetupWait(deps.clock, deadline, () => {
+      const sessionId = input.sessionId ?? inSetup.get(key);
+      return sessionId === undefined ? null : deps.scripts.latest(sessionId, "setup");
+    });
+    const onSetup: OnSetup = (run) => {
+      if (input.idempotencyKey !== undefined && run !== null) inSetup.set(key, run.sessionId);
+      else if (run === null) inSetup.delete(key);
+      note(run);
+    };
     const request = { input, caller, permissionMode, place, signal, deadline, onSetup };
     const asking = once({ lock: requests, queue: deps.queue }, request, () =>
       input.sessionId === undefined ? askNew(deps, request) : askExisting(deps, input.sessionId, request),

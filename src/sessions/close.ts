@@ -32,6 +32,7 @@ export interface CloseDeps extends SetUpDeps {
  */
 export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller) => Promise<CloseOutput> {
   return async (input, caller) => {
+    await stopSetup(deps, input.sessionId, caller);
     const worktree = await deps.locator.withSession(input.sessionId, caller, async (session) => {
       const holder = await deps.locator.externalHolder(session);
       if (holder !== null) {
@@ -59,6 +60,13 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
     const first20 = await visible(ignoredLost.first20, (path) => path);
     return { ...summary, worktree: { ...worktree, ignoredLost: { ...ignoredLost, first20: [...first20] } } };
   };
+}
+
+/** A start holds its session until the setup script has ended, and no teardown runs beside it. */
+async function stopSetup({ locator, scripts }: CloseDeps, given: string, caller: Caller): Promise<void> {
+  const { sessionId } = (await locator.locate(given, caller)).record;
+  const run = scripts.latest(sessionId, "setup");
+  if (run?.state === "running") await scripts.stop(run.scriptId, caller);
 }
 
 /**

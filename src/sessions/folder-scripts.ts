@@ -154,13 +154,14 @@ export function createFolderScripts(deps: {
     await host.spawn({ terminalId, leaseKey: now.scriptId, argv: ["/bin/sh", path], ...place, keepRecording: false });
   }
 
-  function requireRoom(sessionId: string): void {
+  function requireRoom(sessionId: string, kind: ScriptRun["kind"]): void {
     const running = [...runs.values()].filter(isRunning);
     if (running.some(({ now }) => now.sessionId === sessionId)) {
       throw sessionError("session_busy", `A script already runs for session ${sessionId}. Wait until it has ended.`);
     }
-    if (running.length >= maxRunning) {
-      throw sessionError("too_many_sessions", `${maxRunning} setup and teardown scripts are running. Try again later.`);
+    // A teardown would be left out, and there are no more of them than sessions.
+    if (kind === "setup" && running.length >= maxRunning) {
+      throw sessionError("too_many_sessions", `${maxRunning} setup or teardown scripts are running. Try again later.`);
     }
   }
 
@@ -170,7 +171,7 @@ export function createFolderScripts(deps: {
 
   return {
     async begin({ kind, sessionId, dir, script, env }) {
-      requireRoom(sessionId);
+      requireRoom(sessionId, kind);
       const scriptId = `${kind}-${newUuid()}`;
       const startedAt = isoTime(clock.now());
       const now: ScriptRun = {
@@ -194,6 +195,8 @@ export function createFolderScripts(deps: {
       });
       try {
         await spawn(run, env);
+        // Stopped before the host knew its terminal.
+        if (run.ending !== null) void end(run);
       } catch (error) {
         if (!hasCode(error, "spawn_failed")) {
           await settle(run, null);

@@ -125,15 +125,21 @@ export function createRerun(
 const maxSetupWaitMs = 90_000;
 
 /** Bounds how long a call waits for a setup script: until its own deadline, at most 90 seconds. The start continues without it. */
-export function createSetupWait(clock: Clock, deadline: number) {
+export function createSetupWait(
+  clock: Clock,
+  deadline: number,
+  /** A script of another call that this one waits for. */
+  others: () => ScriptRun | null = () => null,
+) {
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => undefined); // raced below
   let running: ScriptRun | null = null;
   let isLate = false;
 
   function check(): void {
-    if (!isLate || running === null) return;
-    const { sessionId, scriptId } = running;
+    const run = running ?? others();
+    if (!isLate || run?.state !== "running") return;
+    const { sessionId, scriptId } = run;
     over.reject(
       sessionError(
         "setup_running",

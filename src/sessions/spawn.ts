@@ -6,6 +6,7 @@ import { requireSameWorktree, wantedWorktree } from "./ask-rules.ts";
 import { sessionError } from "./errors.ts";
 import type { LiveSession } from "./live-session.ts";
 import type { LocatedSession } from "./locate.ts";
+import { createSetupWait, type OnSetup } from "./set-up.ts";
 import { defaultSize, type RunOptions } from "./start.ts";
 import { agentAndModel } from "./start-defaults.ts";
 import { untilNamed } from "./wait.ts";
@@ -19,10 +20,13 @@ export function createSpawn(
 ): (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput> {
   return async (input, caller, signal) => {
     wantedWorktree(input);
-    const { live, status } =
-      input.sessionId === undefined
-        ? { live: await spawnNew(deps, input, caller), status: "new" as const }
-        : await spawnExisting(deps, { ...input, sessionId: input.sessionId }, caller);
+    const { onSetup, race } = createSetupWait(deps.clock, Number.POSITIVE_INFINITY);
+    const { sessionId: known } = input;
+    const { live, status } = await race(
+      known === undefined
+        ? spawnNew(deps, { input, onSetup }, caller)
+        : spawnExisting(deps, { input: { ...input, sessionId: known }, onSetup }, caller),
+    );
     await untilNamed(live, signal);
     if (live.exit !== null) {
       const { sessionId, exitCode, lastScreen } = live.record;
@@ -43,7 +47,16 @@ function runOptions({ dir, trusted }: AllowedDir, { model, cols, rows }: SpawnIn
   return { dir, trustDir: trusted, model: model ?? null, permissionMode: "ask", size };
 }
 
-async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promise<LiveSession> {
+interface Wanted<T extends SpawnInput> {
+  readonly input: T;
+  readonly onSetup: OnSetup;
+}
+
+async function spawnNew(
+  deps: AskDeps,
+  { input, onSetup }: Wanted<SpawnInput>,
+  caller: Caller,
+): Promise<{ readonly live: LiveSession; readonly status: Started }> {
   if (input.dir === undefined) {
     throw sessionError("invalid_request", `Set "dir" to start a session, or "sessionId" to resume one.`);
   }
@@ -52,10 +65,10 @@ async function spawnNew(deps: AskDeps, input: SpawnInput, caller: Caller): Promi
   const profile = await deps.profileOf(place.dir);
   const { agent, model } = await agentAndModel(input, profile, deps.resolveAgent);
   const wanted = wantedWorktree(input);
-  const options = { ...runOptions(place, input), model, systemPrompt: input.systemPrompt ?? null };
+  const options = { ...runOptions(place, input), onSetup, model, systemPrompt: input.systemPrompt ?? null };
   const { branchPrefix } = profile;
   const worktree = wanted && { ...wanted, branchPrefix, mayUse: (dir: string) => deps.isVisibleDir(dir, rule) };
-  return deps.starter.start(agent, options, { prompt: null, worktree });
+  return { live: await deps.starter.start(agent, options, { prompt: null, worktree }), status: "new" };
 }
 
 /** Options that an existing session does not support are refused, not ignored. */
@@ -76,7 +89,7 @@ function requireSpawnable(
 
 async function spawnExisting(
   deps: AskDeps,
-  input: SpawnInput & { readonly sessionId: string },
+  { input, onSetup }: Wanted<SpawnInput & { readonly sessionId: string }>,
   caller: Caller,
 ): Promise<{ readonly live: LiveSession; readonly status: Started }> {
   const { sessionId } = input;
@@ -91,6 +104,7 @@ async function spawnExisting(
     requireSpawnable(input, session);
     requireSameWorktree(sessionId, wantedWorktree(input), await deps.worktrees.ofSession(session.record.sessionId));
     if (session.live !== null) return { live: session.live, status: "reconnect" };
-    return { live: await deps.starter.resume(session, runOptions(place, input), null), status: "resumed" };
+    const options = { ...runOptions(place, input), onSetup };
+    return { live: await deps.starter.resume(session, options, null), status: "resumed" };
   });
 }

@@ -135,7 +135,7 @@ export function createStarter(deps: StarterDeps): Starter {
     if (!hasCode(error, "setup_failed")) return worktrees.takeBack(order.sessionId);
     const { exitCode, lastScreen } = setupFailureSchema.parse(error.details);
     const names = { launchId: "", terminalId: "" };
-    const record = newRecord(order, names, { title: prompt?.text ?? null, now: clock.now() });
+    const record = newRecord(order, names, { title: promptTitle(prompt?.text ?? ""), now: clock.now() });
     return store.insert({ ...record, launchId: null, terminalId: null, exitCode, lastScreen });
   }
 

@@ -1,4 +1,5 @@
 import { hasCode, PosternError } from "../core/errors.ts";
+import type { Scope } from "../wire/access.ts";
 import type { Caller } from "../wire/caller.ts";
 import type { ForkSessionInput, ForkSessionOutput } from "../wire/forks.ts";
 import { exportSession } from "./export-session.ts";
@@ -31,11 +32,9 @@ export function createFork(deps: {
   const { read, masking, ports } = deps;
 
   return async (input, caller, signal) => {
-    if (!caller.scopes.has("coding:read")) {
-      throw new PosternError("insufficient_scope", "A fork also reads the session. It needs the scope coding:read.", {
-        details: { scope: "coding:read" },
-      });
-    }
+    requireScope(caller, "coding:read", "A fork also reads the session, which");
+    const { permissionMode = "ask" } = input;
+    if (permissionMode !== "ask") requireScope(caller, "coding:drive", `permissionMode "${permissionMode}"`);
     const by = { caller, signal };
     const source = await read(input.sessionId, { after: -1, limit: 1, images: false }, by);
     const turn = lastTurn(input, source);
@@ -50,15 +49,15 @@ export function createFork(deps: {
     try {
       for (const file of files) attachments.push(await ports.attach(file, caller));
       const prompt = promptFor(input, { source, turn, leftOut, patch });
-      const { agent = source.agentName, model, permissionMode, waitMs } = input;
+      const { agent = source.agentName, model, waitMs } = input;
       const { dir, worktree } = place;
       const answer = await ports.ask(
         {
           ...{ agent, dir, prompt, attachments },
           ...(worktree !== null && { worktree }),
           ...(model !== undefined && { model }),
-          // Not the folder's default: the conversation is untrusted, and the documentation promises that the new agent asks.
-          permissionMode: permissionMode ?? "ask",
+          // Not the folder's default: the conversation is untrusted.
+          permissionMode,
           ...(waitMs !== undefined && { waitMs }),
         },
         caller,
@@ -94,6 +93,7 @@ export function createFork(deps: {
         head = piece;
         continue;
       }
+      if (piece === "") continue; // the end of the document is no turn
       kept.push(piece);
       length += piece.length;
       for (; length > maxConversationCharacters && kept.length > 1; leftOut += 1) length -= kept.shift()?.length ?? 0;
@@ -103,7 +103,7 @@ export function createFork(deps: {
   }
 
   async function placeOf(
-    { dir, worktree = false }: ForkSessionInput,
+    { dir, worktree: given }: ForkSessionInput,
     source: ReadPart,
     caller: Caller,
   ): Promise<{
@@ -112,13 +112,22 @@ export function createFork(deps: {
     /** Whether the session's changes are not in its files. */
     readonly isElsewhere: boolean;
   }> {
-    const isElsewhere = worktree !== false || (dir !== undefined && dir !== source.dir);
-    if (worktree === false) return { dir: dir ?? source.dir, worktree: null, isElsewhere };
+    const own = source.worktree ?? null;
+    // Two sessions cannot share a worktree, and that of a closed session is gone.
+    const worktree = given ?? (own !== null && dir === undefined);
+    const home = own === null ? source.dir : await ports.repositoryDirOf(source.dir);
+    const isElsewhere = worktree !== false || (dir ?? home) !== source.dir;
+    if (worktree === false) return { dir: dir ?? home, worktree: null, isElsewhere };
     const wanted = worktree === true ? {} : worktree;
-    const current = dir === undefined ? await ports.branchOf(source.dir, caller) : null;
+    const current = dir === undefined ? ((await ports.branchOf(source.dir, caller)) ?? own?.branch ?? null) : null;
     const base = wanted.baseBranch ?? current ?? undefined;
-    return { dir: dir ?? source.dir, worktree: { ...wanted, baseBranch: base }, isElsewhere };
+    return { dir: dir ?? home, worktree: { ...wanted, baseBranch: base }, isElsewhere };
   }
+}
+
+function requireScope({ scopes }: Caller, scope: Scope, what: string): void {
+  if (scopes.has(scope)) return;
+  throw new PosternError("insufficient_scope", `${what} needs the scope ${scope}.`, { details: { scope } });
 }
 
 function lastTurn({ sessionId, turn }: ForkSessionInput, { turnCount }: ReadPart): number {

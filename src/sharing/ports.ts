@@ -19,6 +19,8 @@ export interface ReadPart {
   /** The name of its agent for requests. */
   readonly agentName: string;
   readonly dir: string;
+  /** The worktree that Postern made for it. */
+  readonly worktree?: { readonly branch: string } | null;
   readonly createdAt: string;
   readonly turnCount: number;
   readonly turns: readonly Turn[];
@@ -61,6 +63,8 @@ export interface ForkPorts {
   detach(attachmentId: string, caller: Caller): Promise<void>;
   /** The current branch of a directory's repository; null without one. */
   branchOf(dir: string, caller: Caller): Promise<string | null>;
+  /** The directory of the repository for one in a worktree that Postern made, which may be removed. */
+  repositoryDirOf(dir: string): Promise<string>;
   /** The session's changes since its base, up to this length; null if there are none or the caller cannot read files there. */
   patchOf(
     sessionId: string,

@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat } from "node:fs/promises";
+import { mkdir, readdir, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../core/errors.ts";
@@ -141,6 +141,8 @@ export function createLooks({
           const next = isSame ? before : { base: latest && before.latest, latest };
           await writeFileAtomic(join(place, "looks.json"), JSON.stringify(next));
           await clean(place, next);
+          // Files below a folder do not change its time.
+          await utimes(folderOf(key.sessionId), clock.now() / 1_000, clock.now() / 1_000);
           await dropOldest();
           return next.base && shown(place, next.base);
         }),

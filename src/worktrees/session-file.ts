@@ -96,7 +96,10 @@ export function textIn(bytes: Buffer): string | null {
 
 function isPlain(path: string): boolean {
   return (
-    normalize(path) === path && !path.startsWith("/") && !/^\.\.?(?:\/|$)/.test(path) && !/(?:^|\/)\.git(?:\/|$)/i.test(path)
+    normalize(path) === path &&
+    !path.startsWith("/") &&
+    !/^\.\.?(?:\/|$)/.test(path) &&
+    !/(?:^|\/)\.git(?:\/|$)/i.test(path)
   );
 }
 

@@ -177,7 +177,7 @@ test("a failed setup keeps the worktree and says why; a prompt runs it again and
 test("a teardown script that hangs is ended at its limit with what it started, and the worktree still goes", async () => {
   const pids = join(world.root, "pids");
   const teardown = `trap "" HUP TERM INT; sh -c 'trap "" HUP TERM; echo $$ >> ${pids}; sleep 1000' & echo $$ >> ${pids}; wait; sleep 1000`;
-  await put({ teardown, teardownTimeoutMs: 1_000 });
+  await put({ teardown, teardownTimeoutMs: 10_000 });
   const { sessionId, dir } = await owner.ask(start());
   expect(await close(sessionId)).toMatchObject({ removed: true, teardown: { state: "timed_out", exitCode: null } });
   expect(existsSync(dir)).toBe(false);

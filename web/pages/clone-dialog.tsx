@@ -68,7 +68,7 @@ function CloneProgress(props: { readonly begun: Clone; readonly onAgain: () => v
   const { begun, onAgain, onClose } = props;
   const client = useQueryClient();
   const cancel = useCancelClone();
-  const { data: clone = begun } = useClone(begun.cloneId);
+  const { data: clone = begun, error } = useClone(begun.cloneId);
   const runs = isRunning(clone);
   const { state, percent } = clone;
   useEffect(() => {
@@ -93,7 +93,7 @@ function CloneProgress(props: { readonly begun: Clone; readonly onAgain: () => v
         {state === "cancelled" && <Notice>The clone was cancelled, and its files were removed.</Notice>}
         {state === "failed" && <Notice tone="danger">{visibleText(clone.error ?? "The clone failed.")}</Notice>}
       </div>
-      <ErrorNotice error={cancel.error} />
+      <ErrorNotice error={cancel.error ?? error} />
       <div className="mt-4 flex justify-end gap-2">
         {runs && (
           <Button busy={cancel.isPending} onClick={() => cancel.mutate(clone.cloneId)}>

@@ -57,6 +57,9 @@ interface Draft {
   readonly branchPrefix: string;
   readonly kept: readonly string[];
   readonly added: Readonly<Record<string, string>>;
+  /** What is typed and not added yet: saved as well. */
+  readonly name: string;
+  readonly value: string;
 }
 
 function draftOf(profile: FolderProfile): Draft {
@@ -72,7 +75,13 @@ function draftOf(profile: FolderProfile): Draft {
     branchPrefix: profile.branchPrefix ?? "",
     kept: profile.env,
     added: {},
+    name: "",
+    value: "",
   };
+}
+
+function withTyped({ added, name, value }: Draft): Readonly<Record<string, string>> {
+  return name.trim() === "" && value === "" ? added : { ...added, [name.trim()]: value };
 }
 
 function inputOf(draft: Draft): PutFolderProfileInput {
@@ -87,7 +96,7 @@ function inputOf(draft: Draft): PutFolderProfileInput {
     model: textOf(draft.model.trim()),
     permissionMode: permissionModeSchema.safeParse(draft.permissionMode).data ?? null,
     branchPrefix: textOf(draft.branchPrefix.trim()),
-    env: { ...Object.fromEntries(draft.kept.map((name) => [name, null])), ...draft.added },
+    env: { ...Object.fromEntries(draft.kept.map((name) => [name, null])), ...withTyped(draft) },
   };
 }
 
@@ -200,14 +209,11 @@ function Script(props: {
 /** Stored values are never shown: a variable is replaced or removed. */
 function VariableFields(props: { readonly draft: Draft; readonly onChange: (changes: Partial<Draft>) => void }) {
   const { draft, onChange } = props;
-  const [name, setName] = useState("");
-  const [value, setValue] = useState("");
+  const { name, value } = draft;
   const added = Object.keys(draft.added);
   const names = [...draft.kept.filter((kept) => !added.includes(kept)), ...added].toSorted();
   const add = (): void => {
-    onChange({ added: { ...draft.added, [name.trim()]: value } });
-    setName("");
-    setValue("");
+    onChange({ added: withTyped(draft), name: "", value: "" });
   };
   const remove = (gone: string): void => {
     const left = Object.entries(draft.added).filter(([one]) => one !== gone);
@@ -231,13 +237,18 @@ function VariableFields(props: { readonly draft: Draft; readonly onChange: (chan
         </ul>
       )}
       <div className="mt-2 grid grid-cols-[1fr_1fr_auto] items-end gap-2">
-        <TextField label="Name" spellCheck={false} value={name} onChange={({ target }) => setName(target.value)} />
+        <TextField
+          label="Name"
+          spellCheck={false}
+          value={name}
+          onChange={({ target }) => onChange({ name: target.value })}
+        />
         <TextField
           label="Value"
           type="password"
           autoComplete="new-password"
           value={value}
-          onChange={({ target }) => setValue(target.value)}
+          onChange={({ target }) => onChange({ value: target.value })}
         />
         <Button className="h-9" disabled={!/^[A-Za-z_]\w*$/.test(name.trim())} onClick={add}>
           Add

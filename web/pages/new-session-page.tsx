@@ -184,7 +184,12 @@ export function NewSessionPage() {
         <ErrorNotice error={isSettingUp ? null : general} />
         {form.worktree && (start.isPending || scriptId !== null) && (
           <Suspense>
-            <SetupWatch since={start.submittedAt - clockSkewMs} scriptId={scriptId} onStarted={leaveTo} />
+            <SetupWatch
+              since={start.submittedAt - clockSkewMs}
+              scriptId={scriptId}
+              onStarted={leaveTo}
+              linked={isSettingUp}
+            />
           </Suspense>
         )}
         {failedSession !== null && !isSettingUp && (

@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
+import { Link } from "react-router";
 import { readOutputSchema } from "../../src/wire/coding.ts";
 import { acting, reading } from "../api/client.ts";
 import { useScripts } from "../api/folder-profiles.ts";
@@ -10,14 +11,15 @@ import { ErrorNotice } from "../ui/notice.tsx";
 
 /**
  * The setup script of a session that is being started, live, and its last screen after a failure.
- * @param props `scriptId`: null before an answer named it; `onStarted`: the session exists
+ * @param props `scriptId`: null before an answer named it; `onStarted`: the session exists; `linked`: whether a failure leads to the session
  */
 export function SetupWatch(props: {
   readonly since: number;
   readonly scriptId: string | null;
   readonly onStarted: (sessionId: string) => void;
+  readonly linked: boolean;
 }) {
-  const { since, scriptId, onStarted } = props;
+  const { since, scriptId, onStarted, linked } = props;
   const { data: scripts = [] } = useScripts();
   const stop = useAct({ mutationFn: (id: string) => acting.stopScript({ scriptId: id }) });
   const run =
@@ -27,9 +29,10 @@ export function SetupWatch(props: {
         )
       : scripts.find((one) => one.scriptId === scriptId);
   const started = useStarted(scriptId !== null && run?.state === "succeeded" ? run.sessionId : null);
+  const { sessionId: startedId } = started;
   useEffect(() => {
-    if (started !== null) onStarted(started);
-  }, [started, onStarted]);
+    if (startedId !== null) onStarted(startedId);
+  }, [startedId, onStarted]);
   if (run === undefined) return null;
   return (
     <section aria-label="Setup script" className="flex flex-col gap-2">
@@ -46,7 +49,13 @@ export function SetupWatch(props: {
       <div className="h-72 max-h-[50dvh] overflow-hidden rounded-lg border border-line">
         <TerminalPane key={run.scriptId} sessionId={run.scriptId} mode="drive" alone />
       </div>
+      {linked && (run.state === "failed" || run.state === "timed_out") && (
+        <Link to={`/sessions/${encodeURIComponent(run.sessionId)}`} className="text-sm text-accent underline">
+          Open the session, and send a prompt to try again
+        </Link>
+      )}
       <ErrorNotice error={stop.error} />
+      <ErrorNotice error={started.error} />
     </section>
   );
 }
@@ -57,15 +66,18 @@ const words = {
   timed_out: "The setup script took too long and was ended.",
 } as const;
 
-/** The session's id once it exists. */
-function useStarted(sessionId: string | null): string | null {
-  const { data } = useQuery({
+/** An agent starts within 15 seconds, and its session exists before. */
+const startRetries = 60;
+
+/** The session's id once it exists; the error if it does not come to exist. */
+function useStarted(sessionId: string | null) {
+  const { data, error } = useQuery({
     queryKey: ["setup-session", sessionId],
     enabled: sessionId !== null,
     queryFn: ({ signal }) =>
       reading.codingReadSession({ sessionId: sessionId ?? "", last: 1 }, { signal, output: readOutputSchema }),
-    retry: true,
+    retry: startRetries,
     retryDelay: 500,
   });
-  return data?.sessionId ?? null;
+  return { sessionId: data?.sessionId ?? null, error };
 }

@@ -58,6 +58,11 @@ export function ReviewPatch({
   const indexes = useMemo(() => new Map(lines.map((line, index) => [placeNameOf(line), index])), [lines]);
   const nameAt = (index: number): string => placeNameOf(lines[index]);
   const indexOf = (name: string): number => indexes.get(name) ?? -1;
+  /** Rows keep what is typed in them when lines are shown above. */
+  const rowName = ({ left, right }: PatchRow): string | null => {
+    const line = lines[right ?? left ?? -1];
+    return line?.gap === undefined ? placeNameOf(line) || null : `gap ${line.gap.index}`;
+  };
   const [selection, setSelection] = useState<Selection | null>(null);
   const [focusedName, setFocusedName] = useState<string | null>(null);
   const first = useMemo(() => lines.findIndex((line) => placeOf(line) !== null), [lines]);
@@ -121,6 +126,22 @@ export function ReviewPatch({
       />
     );
   };
+  const form = (writing: CommentRange) => (
+    <CommentForm
+      label={`Comment on ${linesWords(writing).toLowerCase()}`}
+      submit="Add comment"
+      busy={add.isPending}
+      error={add.error}
+      draft={{
+        read: () => draft.current,
+        write: (text) => {
+          draft.current = text;
+        },
+      }}
+      onCancel={close}
+      onSubmit={submit}
+    />
+  );
   /** Comments on the lines of a row, and the form of the one that is being written. */
   const notes = (row: PatchRow) => {
     const own = indexesOf(row);
@@ -132,22 +153,7 @@ export function ReviewPatch({
         {here.map((comment) => (
           <CommentView key={comment.commentId} comment={comment} review={review} />
         ))}
-        {writing !== null && (
-          <CommentForm
-            label={`Comment on ${linesWords(writing).toLowerCase()}`}
-            submit="Add comment"
-            busy={add.isPending}
-            error={add.error}
-            draft={{
-              read: () => draft.current,
-              write: (text) => {
-                draft.current = text;
-              },
-            }}
-            onCancel={close}
-            onSubmit={submit}
-          />
-        )}
+        {writing !== null && form(writing)}
       </div>
     );
   };
@@ -163,6 +169,10 @@ export function ReviewPatch({
             <CommentView key={comment.commentId} comment={comment} review={review} apart />
           ))}
         </div>
+      )}
+      {/* Its line is no longer among the changes. */}
+      {selection !== null && selection.writing !== null && selected?.to === -1 && (
+        <div className="max-w-3xl px-3">{form(selection.writing)}</div>
       )}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: keys of the buttons in it */}
       <div role="group" aria-label={`Changes of ${path}`} className="@container overflow-x-auto" onKeyDown={onKeyDown}>
@@ -186,7 +196,7 @@ export function ReviewPatch({
                     const { left, right } = row;
                     const isWhole = !split || (left !== null && lines[left]?.kind === "hunk");
                     return (
-                      <div key={start + offset}>
+                      <div key={rowName(row) ?? start + offset}>
                         {isWhole ? (
                           lineView(left, "both")
                         ) : (

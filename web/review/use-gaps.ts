@@ -26,7 +26,7 @@ export function useGaps(file: {
     gaps: new Map(),
   }));
   const gaps = opened.patch === patch ? opened.gaps : none;
-  const { data, error, isFetching } = useQuery({
+  const { data, error, isFetching, refetch } = useQuery({
     queryKey: ["diff", sessionId, "content", path, version],
     enabled: gaps.size > 0,
     queryFn: ({ signal }) => reading.getReviewedFile({ sessionId, path }, { signal, output: reviewedFileSchema }),
@@ -50,6 +50,7 @@ export function useGaps(file: {
   return {
     lines,
     open: (index, { head, tail }) => {
+      if (error !== null) void refetch();
       const before = gaps.get(index) ?? { head: 0, tail: 0 };
       setOpened({ patch, gaps: new Map([...gaps, [index, { head: before.head + head, tail: before.tail + tail }]]) });
     },

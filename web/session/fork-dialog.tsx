@@ -24,7 +24,9 @@ export function ForkDialog(props: {
   const client = useQueryClient();
   const [agent, setAgent] = useState(own);
   const [prompt, setPrompt] = useState("");
-  const [apart, setApart] = useState(false);
+  // Sessions cannot share a worktree.
+  const hasWorktree = summary.worktree !== null;
+  const [apart, setApart] = useState(hasWorktree);
   const fork = useAct({
     mutationFn: () =>
       acting.forkSession(
@@ -33,7 +35,7 @@ export function ForkDialog(props: {
           agent,
           ...(turn !== null && { turn }),
           ...(prompt.trim() !== "" && { prompt }),
-          ...(apart && { worktree: true }),
+          ...((apart || hasWorktree) && { worktree: apart }),
         },
         { output: forkSessionOutputSchema },
       ),
@@ -55,6 +57,7 @@ export function ForkDialog(props: {
       busy={fork.isPending}
       disabled={false}
       error={fork.error}
+      holds={prompt.trim() !== "" || fork.isPending}
     >
       <SelectField label="Continue with" value={agent} onChange={({ target }) => setAgent(target.value)}>
         {[...names].map((name) => (

@@ -92,11 +92,13 @@ export function FormDialog(props: {
   readonly disabled: boolean;
   /** Errors not shown at a field. */
   readonly error: unknown;
+  /** Whether it has unsaved text. */
+  readonly holds?: boolean;
   readonly children: ReactNode;
 }) {
-  const { onClose, onSubmit, title, description, submit, busy, disabled, error, children } = props;
+  const { onClose, onSubmit, title, description, submit, busy, disabled, error, holds = false, children } = props;
   return (
-    <Dialog onClose={onClose} title={title} description={description}>
+    <Dialog onClose={onClose} title={title} description={description} holds={holds}>
       <Form className="flex flex-col gap-4" onSubmit={onSubmit}>
         {children}
         <ErrorNotice error={error} />
