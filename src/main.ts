@@ -8,10 +8,10 @@ import { fileURLToPath } from "node:url";
 import type { Config, ConfigOverrides } from "./app/config.ts";
 import type { CliPorts } from "./cli/ports.ts";
 
-// Compiling takes a third of a start. Without a writable folder, starts are only slower.
+// Compiling takes a third of the startup time. Without a writable folder, startup is only slower.
 enableCompileCache(join(homedir(), ".cache", "postern"));
 if (process.argv[2] === "completion" && process.argv[3] === "sessions") {
-  // Pressing Tab waits for it: only what it needs is loaded.
+  // Shell completion waits for this, so only the modules that it needs are loaded.
   const { printSessionIds } = await import("./cli/session-ids.ts");
   const { gatewaySocketPath, runFolder, stateFolder } = await import("./app/environment.ts");
   const runDir = runFolder(stateFolder().home);

@@ -162,7 +162,7 @@ export interface Holder {
   readonly held: ReadonlySet<Scope>;
 }
 
-/** Looks up accounts as they are now, so a removal by another process takes effect at once. Null when there is none. */
+/** Looks up an account's current row, so a removal by another process takes effect at once. Null when there is no such account. */
 export interface Holders {
   byId(accountId: string): Promise<Holder | null>;
   byName(name: string): Promise<Holder | null>;

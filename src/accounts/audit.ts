@@ -38,7 +38,7 @@ export interface AuditNote {
 export interface Audit {
   /**
    * Never throws: an action still succeeds when its entry cannot be written. The failure is logged instead.
-   * @param within the transaction to write in. Here it does throw, because a failed statement ends a transaction (PostgreSQL would
+   * @param within the transaction to write in. With a transaction, it throws, because a failed statement ends the transaction (PostgreSQL would
    *   silently roll it back)
    */
   note(entry: AuditNote, within?: Kysely<Tables>): Promise<void>;
@@ -100,7 +100,7 @@ export function createAudit(deps: {
   /** Entries written for each account since the gateway started. Bounded by the number of accounts. */
   const written = new Map<string | null, number>();
 
-  /** @param of an account, null for unknown callers, or all accounts */
+  /** @param of an account's id, null for unknown callers, or `"accounts"` for all accounts together */
   async function keepNewest(
     within: Kysely<Tables>,
     of: { readonly accountId: string | null } | "accounts",

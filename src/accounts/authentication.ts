@@ -114,7 +114,7 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   };
 }
 
-/** The scopes granted to an app or an issuer's token that the account still holds. Never `admin`, whatever the token contains. */
+/** The scopes that an app or an issuer's token was granted and the account still holds. Never `admin`, whatever the token contains. */
 function forApps(scopes: ReadonlySet<Scope>, { held }: Holder): ReadonlySet<Scope> {
   const both = new Set(bothHold(scopes, held));
   both.delete("admin");

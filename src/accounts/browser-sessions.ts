@@ -18,7 +18,7 @@ const maxBrowsers = 100;
 /** Maximum length of a user agent; some browsers send very long ones. */
 const maxUserAgentLength = 200;
 
-/** Maximum cookies of the session's name to check. Other ports of the host can set some next to ours. */
+/** Maximum number of cookies with the session's name to check. Servers on other ports of the host can set such cookies too. */
 const maxCookies = 8;
 
 /** The format of all our secrets. Other values are not looked up. */
@@ -51,7 +51,7 @@ export interface BrowserSessions {
 export interface BrowserSessionStore extends BrowserSessions {
   create(accountId: string, browser: { readonly userAgent: string }): Promise<NewBrowser>;
   /**
-   * @param shown the key, and every cookie of the session's name: other ports of the host may have set more
+   * @param shown the key, and every cookie with the session's name: servers on other ports of the host may have set more
    * @returns null unless the key and one of the cookies belong to the same browser session in force
    */
   find(shown: { readonly cookies: readonly string[]; readonly key: string }): Promise<ValidBrowser | null>;

@@ -82,9 +82,9 @@ export function createAccounts(deps: {
   readonly db: Kysely<Tables>;
   readonly clock: Clock;
   readonly log?: Log;
-  /** None when there is no authorization server. */
+  /** Omitted when there is no authorization server. */
   readonly appTokens?: AppTokens;
-  /** None when no other issuer is trusted. */
+  /** Omitted when no other issuer is trusted. */
   readonly issuers?: TrustedIssuers;
   /** Removes an account together with the data that other modules keep for it. */
   readonly removeWithAll?: RemoveWithAll;

@@ -204,7 +204,7 @@ async function realFolder(folder: string): Promise<string> {
     const path = await realpath(folder);
     if ((await stat(path)).isDirectory()) return path;
   } catch (error) {
-    if (!isErrno(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG")) throw error; // else refused below
+    if (!isErrno(error, "ENOENT", "ENOTDIR", "ELOOP", "EACCES", "ENAMETOOLONG")) throw error; // these errors are refused below
   }
   throw new PosternError("dir_not_found", `Directory not found: ${folder}.`);
 }

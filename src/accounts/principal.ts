@@ -41,7 +41,7 @@ export type Credentials =
   | { readonly kind: "open" }
   /** The `Authorization` header as received; undefined when there was none. */
   | { readonly kind: "header"; readonly authorization: string | undefined }
-  /** Sent by a page: every cookie of the session's name, and the key from the origin's storage (undefined when it was not sent). */
+  /** Sent by a page: every cookie with the session's name, and the key from the origin's storage (undefined when it was not sent). */
   | { readonly kind: "browser"; readonly cookies: readonly string[]; readonly key: string | undefined };
 
 /** Codes that accounts throw. */
@@ -77,7 +77,7 @@ interface AllowedFolder {
   readonly scope: FolderScope;
 }
 
-/** Far more folders than an open connection needs; a call that reads all sessions does not stay open. */
+/** Maximum folders to record: far more than an open connection needs. A call that reads all sessions does not stay open. */
 const maxFolders = 1_000;
 
 /** The folders that the folder rule allowed in one request or socket, which ends when one of them is removed. */
@@ -89,7 +89,7 @@ export class AllowedFolders {
     if (this.#folders.size < maxFolders) this.#folders.set(`${folder.scope} ${folder.dir}`, folder);
   }
 
-  /** Also depends on the folders of another request, now and later, because this request receives its answer. */
+  /** Adds another request's folders, including later ones, because this request receives the other's response. */
   include(others: AllowedFolders): void {
     if (others !== this) this.#included.add(others);
   }

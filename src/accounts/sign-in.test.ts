@@ -103,7 +103,7 @@ describeOnBothStores("a browser session", (openStore) => {
       const attempt = accounts.authenticate({ kind: "browser", cookies, key });
       await expect(attempt).rejects.toMatchObject(unauthenticated);
     }
-    // Another port of the host may set cookies of the same name; they must not interfere.
+    // A server on another port of the host may set cookies with the same name; these must not interfere.
     const cookies = ["planted", two.cookie, one.cookie];
     const principal = await accounts.authenticate({ kind: "browser", cookies, key: one.key });
     expect(principal.browserSessionId).toBe(one.browserSessionId);

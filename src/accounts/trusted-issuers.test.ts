@@ -285,7 +285,7 @@ describe("the keys of a trusted issuer", () => {
     expect(await code(long)).toBe("unauthenticated");
     expect(fetched.length).toBeLessThanOrEqual(3);
     published.set(issuer, [signer.jwk]);
-    expect(await code(long)).toBe("unauthenticated"); // it fetched them a moment ago
+    expect(await code(long)).toBe("unauthenticated"); // the keys were fetched a moment ago, so they are not fetched again yet
     turn(minuteMs);
     expect(await code(long)).toBe(null);
   });

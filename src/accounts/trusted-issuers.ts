@@ -45,7 +45,7 @@ export const clockToleranceMs = 5_000;
 
 /** The largest valid `Date`; later times are invalid. */
 const lastMs = 8_640_000_000_000_000;
-/** Maximum scopes of a token's `scope` to read, because the issuer decides how many there are. */
+/** Maximum number of scopes to read from a token's `scope`, because the issuer decides how many it contains. */
 const maxScopes = 100;
 
 const claimedSchema = z.looseObject({ iss: z.string() });
@@ -128,7 +128,7 @@ interface IssuerKeysDeps {
 
 /**
  * The public keys of one issuer, in the form that `jose` expects. They are fetched with the first token, and again when they are old or a
- * token names an unknown key. Keys in the token's own header (`jwk`, `jku`, `x5c`, `x5u`) are never used.
+ * token has an unknown key id. Keys in the token's own header (`jwk`, `jku`, `x5c`, `x5u`) are never used.
  *
  * @see RFC 7517, RFC 8725 section 3.10
  */

@@ -11,11 +11,11 @@ import type { AgentTemplate, Environment, LoginState } from "./template.ts";
 export interface AgentFacts {
   /** The agent's program: the configured path if there is one, else the name looked up on PATH. */
   binary(template: AgentTemplate, configured: string | null, env: Environment): Promise<string | null>;
-  /** Determined once per state of the file. Null if the program does not answer within half a minute; it is asked again half a minute later. */
+  /** Determined again only when the file changes. Null if the program does not answer within half a minute; it is asked again half a minute later. */
   version(template: AgentTemplate, binary: string, env: Environment): Promise<string | null>;
   /** Cached for half a minute. */
   login(template: AgentTemplate, binary: string, env: Environment): Promise<LoginState>;
-  /** Drops the cached login state of this agent. */
+  /** Removes this agent's login state from the cache. */
   forgetLogin(name: string): void;
 }
 
@@ -45,7 +45,7 @@ export function createAgentFacts(clock: Clock): AgentFacts {
       const asked = versionFlights(key, async () => {
         const version = await askVersion(binary, { ...env, ...probeEnv });
         if (versions.size >= maxCached) versions.clear();
-        // Without an answer the program may just have been slow.
+        // If there was no answer, the program may just have been slow, so it is asked again later.
         versions.set(key, { version, until: version === null ? clock.now() + askedAgainMs : Number.POSITIVE_INFINITY });
         return version;
       });

@@ -16,9 +16,9 @@ interface AgentProcess {
   readonly cwd: string;
 }
 
-// More than one person's machine runs. Each costs a read of its arguments.
+// More than run on one person's machine. Checking a process costs a read of its arguments.
 const maxProcesses = 10_000;
-/** The interpreter, its options and the script come first. */
+/** Room for the interpreter, its options and the script, which come before the program's own arguments. */
 const maxLeadingArguments = 12;
 // Each process takes about 15 µs of blocking reads; yield between slices.
 const sliceMs = 2;
@@ -26,8 +26,8 @@ const sliceMs = 2;
 const argumentBuffer = Buffer.allocUnsafe(16 * 1024);
 
 /**
- * The live processes of a program that this user may inspect. Linux only: empty elsewhere.
- * @param text occurs in the arguments of each @param program matches the name or path of the program or its script
+ * The live processes of a program that this user can inspect. Empty except on Linux.
+ * @param text that occurs in each process's arguments @param program matches the name or path of the program or its script
  */
 export async function agentProcesses(text: string, program: RegExp): Promise<readonly AgentProcess[]> {
   if (process.platform !== "linux") return [];
@@ -63,7 +63,7 @@ export function optionsOf(argv: readonly string[], program: RegExp): readonly st
 }
 
 /**
- * The first value of these options that is an id, or null.
+ * The first value among these options that is an id, or null.
  * @param name captures the value of `--name=value` in a group
  */
 export function idIn(options: readonly string[], name: RegExp, isId: (value: string) => boolean): string | null {

@@ -16,7 +16,7 @@ export interface VersionNotice {
 
 type VersionedAgent = Pick<AgentTemplate, "displayName" | "releases">;
 
-/** Null for a supported version, and for one that cannot be compared: an agent is refused only for a known problem. */
+/** Null for a supported version, and for a version that cannot be compared: an agent is refused only for a known problem. */
 export function versionNotice({ displayName, releases }: VersionedAgent, version: string | null): VersionNotice | null {
   if (releases === null || version === null) return null;
   const { minimum, newestTested, updateCommand } = releases;
@@ -80,7 +80,7 @@ export function createLaunchCheck<Agent extends { readonly template: AgentTempla
   };
 }
 
-/** By semantic versioning. False if one of them is not a version. Builds from source are 0.0.0 (Codex). */
+/** Compares semantic versions. False if either is not a version. Codex built from source reports 0.0.0. */
 function isOlder(version: string, than: string): boolean {
   const [left, right] = [version, than].map((text) => parse(text) ?? parse(`${text}.0`));
   return left != null && right != null && left.compareMain("0.0.0") !== 0 && left.compare(right) < 0;

@@ -1,16 +1,16 @@
 import { attachedPathLine } from "../transcripts/index.ts";
 import type { AgentTemplate, AttachedFile } from "./template.ts";
 
-/** A prompt with its files, in the form that the agent takes best. */
+/** A prompt with its files, in the form that suits the agent best. */
 export interface HandedPrompt {
   readonly text: string;
   /** Paths of files that are passed separately from the text: as arguments, or pasted one by one before it. */
   readonly beside: readonly string[];
-  /** What the composer shows for those that were pasted. */
+  /** What the composer shows for the pasted files. */
   readonly shown: string;
 }
 
-/** How this agent gets a prompt with these files. */
+/** How a prompt with these files is passed to this agent. */
 export function handOver(
   { attachments }: Pick<AgentTemplate, "attachments">,
   text: string,

@@ -6,7 +6,7 @@ import { findRepositoryRoot } from "../platform/git-repository.ts";
 
 /** A command or skill that an agent offers in its composer. */
 export interface AgentCommand {
-  /** With its first character, such as `/compact`. */
+  /** Includes the first character, as in `/compact`. */
   readonly name: string;
   /** One line; untrusted unless `source` is `agent`. */
   readonly description: string;
@@ -15,7 +15,7 @@ export interface AgentCommand {
   /** `agent`: built in. */
   readonly source: "agent" | "user" | "project";
   /**
-   * How `coding_ask` can send it with `kind: "command"`; null if it cannot. Such a command was seen with the real agent: it waits for no
+   * How `coding_ask` can send it with `kind: "command"`; null if it cannot. Each sendable command was tested with the real agent: it waits for no
    * answer in a dialog, does not end the agent, and the session stays bound to the right transcript.
    */
   readonly sendable: "without_arguments" | "with_or_without_arguments" | null;
@@ -31,7 +31,7 @@ export interface AgentCommands {
   custom(place: {
     readonly dir: string;
     readonly env: Readonly<Record<string, string>>;
-    /** Whether the caller can read this folder, above `dir`; all of them by default. */
+    /** Whether the caller can read this folder, which is above `dir`. By default, all such folders. */
     readonly reads?: ReadsFolder;
   }): Promise<readonly AgentCommand[]>;
 }
@@ -50,24 +50,24 @@ export function builtIn(
 
 /** A file that defines a command. Its text is untrusted. */
 export interface CommandFile {
-  /** The names of the folders below the read one, and of the file, without its ending. */
+  /** The names of the folders below the folder that is read, then the name of the file without its extension. */
   readonly parts: readonly string[];
   readonly text: string;
   readonly source: "user" | "project";
 }
 
-// A hundred is more than a menu can show. The limits are for folders that were filled on purpose.
+// A menu cannot even show a hundred. The limits are for folders that were filled on purpose.
 const maxFiles = 300;
 const maxEntries = 2_000;
 const maxDepth = 4;
 /** Front matter is at the beginning. */
 const maxHeadBytes = 16 * 1024;
-/** A folder that is deeper in its repository has fewer levels with commands than this. */
+/** Even in a deeper folder, fewer levels than this have commands. */
 const maxLevels = 32;
 
 const unreadable = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENXIO", "EISDIR", "EPERM", "ENAMETOOLONG"] as const;
 
-/** `dir` and the folders above it that the caller can read, up to the root of its repository; `dir` alone outside of one. */
+/** `dir` and the folders above it that the caller can read, up to the root of its repository; outside a repository, only `dir`. */
 export async function projectFolders(
   dir: string,
   reads: ReadsFolder = () => Promise.resolve(true),
@@ -84,8 +84,8 @@ export async function projectFolders(
 }
 
 /**
- * The beginnings of all command files in a folder, by name. In a project, links are not followed: a repository could show the user's
- * other files with them.
+ * The beginnings of all command files in a folder, by name. In a project, links are not followed: a repository could use them to show the user's
+ * other files.
  * @param options `only`: the full name of the file, such as `SKILL.md`; it is not among `parts`
  */
 export async function readCommandFiles(
@@ -115,7 +115,7 @@ export async function readCommandFiles(
   return found;
 }
 
-/** Whether no part of the path is a link; its project is a real path. */
+/** Whether no part of the path below its project is a link; the project itself is a real path. */
 async function isPlain(folder: string): Promise<boolean> {
   try {
     return relative(await realpath(folder), folder) === "";
@@ -212,7 +212,7 @@ function oneLine(text: string, maxLength: number): string {
   return plain.length <= maxLength ? plain : `${plain.slice(0, maxLength - 1).trimEnd()}…`;
 }
 
-/** The first line of a command's text, for one without a description. */
+/** The first line of a command's text, used if the command has no description. */
 export function firstLine(body: string): string {
   return (
     body

@@ -4,11 +4,11 @@
 prompt=$POSTERN_SESSION_PROMPT
 if [ -n "$prompt" ] && [ -f "$prompt" ]; then
   for file in "$@"; do :; done
-  # The prompt goes last: it is gone when all is done.
+  # The prompt's file is removed last: once it is gone, everything is done.
   cat -- "$prompt" >"$file" && rm -f -- "$prompt.pending" "$prompt"
   exit
 fi
-# Postern asked for this editor and took its prompt back since: whatever it types now is meant for the agent.
+# Postern opened this editor, but has taken the prompt back since then: whatever Postern types now is meant for the agent.
 if [ -n "$prompt" ] && [ -f "$prompt.pending" ]; then
   rm -f -- "$prompt.pending"
   exit

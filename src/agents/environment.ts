@@ -1,6 +1,6 @@
 import type { AgentTemplate, Environment } from "./template.ts";
 
-// Set by the terminal or service manager around the gateway. An agent runs in another terminal, and would draw, notify or report to the
+// Set by the terminal or service manager around the gateway. An agent runs in another terminal, and would draw, notify or report in the
 // wrong place.
 const surroundings = [
   "COLUMNS",
@@ -36,7 +36,7 @@ const surroundings = [
 /**
  * The environment of an agent: the gateway's at the time of the spawn, without Postern's own variables, other vendors' API keys, and
  * anything that makes the agent believe that it runs inside another agent or terminal.
- * @param template null for programs that are no agent: they get no vendor's key
+ * @param template null for programs that are not agents, which receive no vendor's key
  */
 export function agentEnvironment(
   gatewayEnv: Readonly<Record<string, string | undefined>>,

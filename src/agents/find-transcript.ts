@@ -7,7 +7,7 @@ import { headId } from "../transcripts/index.ts";
 // More projects or days than anyone has; a bound in case a folder was filled on purpose.
 const maxFolders = 20_000;
 
-/** A file named after a session's UUID. @param before and endings are parts of a regular expression */
+/** Matches a file named after a session's UUID. `before` and `endings` are parts of a regular expression. */
 export function uuidFile(before: string, endings: readonly string[]): RegExp {
   const hex = (digits: number): string => `[0-9a-f]{${digits}}`;
   return new RegExp(`^${before}(?<id>${[8, 4, 4, 4, 12].map(hex).join("-")})\\.(?:${endings.join("|")})$`, "i");
@@ -31,7 +31,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Claude Code: `<root>/<project>/<id>.jsonl`. If several projects have it (a copied folder), the newest; all hold the same session. */
+/** Claude Code: `<root>/<project>/<id>.jsonl`. If several projects have the file (a copied folder), the newest; all contain the same session. */
 export async function findInProjectFolders(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;
   const candidates = (await namesIn(root)).map((project) => join(root, project, `${agentSessionId}.jsonl`));
@@ -77,7 +77,7 @@ export async function findInDayFolders(root: string, agentSessionId: string): Pr
   return null;
 }
 
-/** Names start with the time. A file comes before its compressed copy. */
+/** Sorts names, which start with the time, newest first. A file comes before its compressed copy. */
 function newestFirst(names: readonly string[]): readonly string[] {
   const rank = (name: string): string => (name.endsWith(".zst") ? name.slice(0, -".zst".length) : `${name}~`);
   return names.toSorted((a, b) => (rank(a) < rank(b) ? 1 : -1));
@@ -89,7 +89,7 @@ function numbered(names: readonly string[]): readonly string[] {
 
 /**
  * Gemini CLI: `<root>/<project>/chats/session-<time>-<first 8 digits of the id>.jsonl`, with the id in the first line. Each resume leaves
- * another such file without turns: the oldest is the session's own.
+ * another such file without turns, so the oldest file is the session's transcript.
  */
 export async function findByHeadId(root: string, agentSessionId: string): Promise<string | null> {
   if (!isUuid(agentSessionId)) return null;

@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 const maxStringLength = 16 * 1024;
 // A restart reads the inbox from its start: beyond this size only the events that a session's state needs are added.
 const maxInboxBytes = 64 * 1024 * 1024;
-// The limit even for a session that runs for years.
+// Nothing is appended beyond this size, even for a session that runs for years.
 const hardInboxBytes = 2 * maxInboxBytes;
 const lifecycle = new Set([
   "SessionStart",
@@ -15,7 +15,7 @@ const lifecycle = new Set([
   "SessionEnd",
 ]);
 
-/** A reviver or replacer that cuts long strings, never inside a character. */
+/** A JSON reviver or replacer that cuts long strings, but never inside a character. */
 export function cut(key, value) {
   if (typeof value !== "string" || value.length <= maxStringLength) return value;
   return value.slice(0, maxStringLength).toWellFormed();

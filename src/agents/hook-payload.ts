@@ -51,7 +51,7 @@ export function toolCall(payload: HookPayload): ToolCall {
   return { tool, input, callKey: sha256(`${tool}\n${comparable(input)}`).slice(0, 32), subagent: subagentOf(payload) };
 }
 
-// Fields that differ between an agent's question and the end of the call: descriptions and answers.
+// Fields that can differ between an agent's permission request and the end of the call: descriptions and answers.
 const passing = new Set(["description", "answers", "annotations"]);
 
 function comparable(input: unknown): string {
@@ -67,9 +67,9 @@ function subagentOf(payload: HookPayload): string | null {
   return payload.agent_id || null;
 }
 
-/** Maps the hook events that all agents word alike; null for the others. */
+/** Maps the hook events that have the same form in all agents; null for others. */
 export function sharedEvent(payload: HookPayload): HookEvent | null {
-  // Also from inside a sub-agent: the dialog is the session's.
+  // This includes requests from inside a sub-agent, because the dialog belongs to the session.
   if (payload.hook_event_name === "PermissionRequest") {
     return { kind: "permission_asked", asks: "permission", ...toolCall(payload) };
   }
@@ -96,7 +96,7 @@ export function hookCommand(node: string = process.execPath): string {
   return `${shellQuoted(node)} ${shellQuoted(fileURLToPath(new URL("./hook.mjs", import.meta.url)))}`;
 }
 
-/** In double quotes where that is safe in every shell, else in single ones. */
+/** Quotes a path: with double quotes where that is safe in every shell, else with single quotes. */
 function shellQuoted(path: string): string {
   return /^[\w./@+-]+$/.test(path) ? `"${path}"` : `'${path.replaceAll("'", `'\\''`)}'`;
 }
@@ -133,7 +133,7 @@ export interface HookDecision {
 const wantedSchema = z.strictObject({ permissionId: z.string().regex(/^[0-9a-f]{32}$/) });
 const takenSchema = z.strictObject({ taken: z.literal(true) });
 
-/** The id that a hook asks for; null if the message is invalid. */
+/** The id of the permission that a hook asks about; null if the message is invalid. */
 export function parseWanted(line: string): string | null {
   return parse(wantedSchema, line)?.permissionId ?? null;
 }

@@ -1,4 +1,4 @@
-// A permission hook asks the gateway for the decision and waits. It needs no secret: a connection can only ask, and gets what a caller of
+// A permission hook asks the gateway for the decision and waits. It needs no secret: a connection can only ask, and receives what a caller of
 // the gateway decided. Without a decision it prints nothing, and the agent's own dialog stays.
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
@@ -19,7 +19,7 @@ export async function askForDecision({ socketPath, line, note, pass, signal }) {
     const connectedAt = Date.now();
     const answer = await askOnce(socketPath, { permissionId, signal });
     if (answer !== null) return finish(answer, { permissionId, note, pass });
-    // Counted from when the gateway disconnected, not from the first request.
+    // The time is counted from when the gateway disconnected, not from the first request.
     if (Date.now() - connectedAt > retryMs) awaySince = Date.now();
     await new Promise((resolve) => setTimeout(resolve, retryMs));
   }
@@ -50,7 +50,7 @@ function parse(text) {
     const answer = JSON.parse(text);
     return answer !== null && typeof answer === "object" ? answer : null;
   } catch {
-    return null; // not from a gateway
+    return null; // this message does not come from a gateway
   }
 }
 
@@ -62,7 +62,7 @@ async function finish({ decision, input, socket }, { permissionId, note, pass })
     socket.destroy(); // not delivered: the gateway expects no confirmation
     throw error;
   }
-  // For a gateway that reads the inbox from its start: this request is closed.
+  // Tells a gateway that reads the inbox from its start that this request is closed.
   note(JSON.stringify({ at: Date.now(), permissionId, behavior: decision.behavior }));
   socket.end(`${JSON.stringify({ taken: true })}\n`);
 }

@@ -1,5 +1,5 @@
 // The hook command of every agent. Appends the agent's report as a line of JSON to the session's inbox, whose path is in
-// POSTERN_SESSION_INBOX. It prints nothing and never fails the agent; only for a permission it waits for the gateway's decision and prints
+// POSTERN_SESSION_INBOX. It prints nothing and never makes the agent fail. Only for a permission, it waits for the gateway's decision and prints
 // that.
 import { readSync } from "node:fs";
 import { appendLine, cut } from "./hook-inbox.mjs";
@@ -44,12 +44,12 @@ try {
     const line = JSON.stringify({ at: Date.now(), payload, nonce });
     const appended = appendLine(path, line, event);
     if (appended && socketPath) {
-      // Loaded only here: every other hook delays its agent only by the start of Node.
+      // This module is loaded only here, so that every other hook delays its agent only by Node's startup.
       const { askForDecision, printDecision } = await import("./hook-permission.mjs");
       const note = (settled) => appendLine(path, settled, event);
       await askForDecision({ socketPath, line, note, pass: (answer) => printDecision(answer, input) });
     }
   }
 } catch {
-  // The agent continues without Postern: the transcript covers a lost report.
+  // The agent continues without Postern. What a lost report contained is also in the transcript.
 }

@@ -43,7 +43,7 @@ export function createKnownAgents(agents: AgentRegistry): KnownAgents {
     async locate(name, binary) {
       const template = agents.template(name);
       const env = agents.environmentOf(template);
-      agents.loginChanged(template.name); // it may have just been logged in
+      agents.loginChanged(template.name); // the user may have just logged in
       const found = binary ?? (await findExecutable(template.binaryName, env["PATH"] ?? ""));
       const isThere = found !== null && (await isExecutableFile(found));
       const [version, login] = isThere
@@ -73,7 +73,7 @@ export function installCommand({ releases }: Pick<AgentTemplate, "releases">): A
   return releases === null ? null : ["npm", "install", "--global", releases.npmPackage];
 }
 
-/** Install scripts of packages get no API keys. @param env the agent's environment */
+/** Without API keys, which install scripts of packages must not see. @param env the agent's environment */
 export function installEnvironment(
   { keyVariables }: Pick<AgentTemplate, "keyVariables">,
   env: Environment,

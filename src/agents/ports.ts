@@ -3,7 +3,7 @@ import type { AgentSetupJobKind } from "../wire/agent-setup.ts";
 /** Who requested an agent's login or installation, and from where. */
 export interface SetupJobOrigin {
   readonly accountId: string;
-  /** For the audit log: both null is the command line. */
+  /** For the audit log. Both fields are null for the command line. */
   readonly from: { readonly address: string | null; readonly userAgent: string | null };
 }
 

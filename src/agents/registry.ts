@@ -31,7 +31,7 @@ export interface AgentRegistry {
    */
   resolve(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
   /**
-   * The same, for a new or resumed process. Waits a few seconds for the version of a program that was changed, then does without.
+   * The same, for a new or resumed process. If the program was changed, waits a few seconds for its version, then continues without it.
    * @throws PosternError also `agent_version_unsupported`
    */
   resolveForLaunch(nameOrAlias: string | undefined): Promise<ResolvedAgent>;
@@ -39,7 +39,7 @@ export interface AgentRegistry {
   probeVersions(): Promise<void>;
   /** The agent's current environment. */
   environmentOf(template: AgentTemplate): Environment;
-  /** The current environment of programs that run as the user and are no agent: without the keys of agents. */
+  /** The current environment, without the agents' keys, for programs that run as the user and are not agents. */
   userEnvironment(): Environment;
   /** The version of the program at `binary`; null if unknown. */
   versionOf(template: AgentTemplate, binary: string): Promise<string | null>;
@@ -47,7 +47,7 @@ export interface AgentRegistry {
   /** Drops the cached login state, after someone may have logged in or out. */
   loginChanged(name: string): void;
   /**
-   * Configures an agent or changes its binary. The first one does not become the default.
+   * Configures an agent or changes its binary. The first configured agent does not become the default.
    * @throws PosternError `agent_unknown` | `agent_binary_missing` | `agent_version_unsupported`
    */
   configure(nameOrAlias: string, options?: { readonly binary?: string; readonly isDefault?: boolean }): Promise<void>;
@@ -107,7 +107,7 @@ export function createRegistry(deps: RegistryDeps): AgentRegistry {
     return agentEnvironment(deps.gatewayEnv(), agent, { templates, secrets: deps.secrets ?? [] });
   }
 
-  /** In the order of the templates. Rows of agents that left the config file are kept, in case they return. */
+  /** In the order of the templates. Rows of agents that were removed from the config file are kept, in case they are added again. */
   async function configured(): Promise<readonly Configured[]> {
     const rows = await db.selectFrom("configured_agents").selectAll().execute();
     return templates.flatMap((agent) => {

@@ -12,7 +12,7 @@ export interface ScreenDialog {
 }
 
 interface DialogChoice {
-  /** As on the screen. */
+  /** The choice's text as shown on the screen. */
   readonly label: string;
   /** For permission dialogs: what this choice decides. */
   readonly decides?: "allow" | "deny";
@@ -22,7 +22,7 @@ interface KnownDialog {
   readonly title: string;
   /** Matches a line above the choices. */
   readonly sign: RegExp;
-  /** For permission dialogs: the labels that allow once and deny. */
+  /** For permission dialogs: patterns for the label that allows once and the label that denies. */
   readonly decides?: { readonly allow: RegExp; readonly deny: RegExp };
 }
 
@@ -35,7 +35,7 @@ export interface DialogForm {
   readonly known: readonly KnownDialog[];
 }
 
-/** The known dialog on a screen that has a selected choice, or null. */
+/** The known dialog on a screen; null if there is none, or if no choice is selected. */
 export function readDialog(screen: readonly string[], form: DialogForm): ScreenDialog | null {
   const lines = screen.map(withoutBox);
   const menu = readMenu(lines, form.cursors);
@@ -46,7 +46,7 @@ export function readDialog(screen: readonly string[], form: DialogForm): ScreenD
     const sign = above.findLastIndex((line) => known.sign.test(line));
     if (sign === -1) continue;
     const begin = top === undefined ? sign : above.findLastIndex((line) => top.test(line)) + 1;
-    // A sign above that line belongs to a dialog that was answered earlier.
+    // A sign above the dialog's top line belongs to a dialog that was answered earlier.
     if (sign < begin) continue;
     const text = lines
       .slice(begin)
@@ -112,7 +112,7 @@ function blockAround(lines: readonly string[], row: number): readonly number[] {
 // A choice can be wrapped, explained, and followed by a blank line.
 const farthestRows = 5;
 
-/** Lines numbered from 1, with the numbers in one column. */
+/** The lines around `row` that are numbered from 1, with the numbers in one column. */
 function numberedAround(lines: readonly string[], row: number): readonly number[] {
   const indent = indentOf(lines[row]);
   const find = (from: number, step: 1 | -1, number: number): number | null => {
@@ -136,7 +136,7 @@ function numberedAround(lines: readonly string[], row: number): readonly number[
   }
 }
 
-/** A key that is equal for equal text, regardless of the rest of the screen and the selected choice. */
+/** An id that is the same for dialogs with the same text, regardless of the rest of the screen and the selected choice. */
 export function dialogIdOf({ title, text, choices }: ScreenDialog): string {
   return sha256(JSON.stringify([title, text, choices.map(({ label }) => label)])).slice(0, 32);
 }
@@ -161,7 +161,7 @@ export function isAbout({ text, choices }: ScreenDialog, input: unknown): boolea
 
 type Call = { readonly command: string; readonly file?: never } | { readonly file: string; readonly command?: never };
 
-/** Commands by their first line, files by their name: dialogs shorten paths. */
+/** A command is identified by its first line, a file by its name, because dialogs shorten paths. */
 function callsOf(input: unknown): readonly Call[] {
   if (typeof input !== "object" || input === null) return [];
   return Object.entries(input).flatMap(([key, value]): readonly Call[] => {
@@ -192,10 +192,10 @@ export function typedText(rows: readonly string[], sign: RegExp): string {
   return text.join("\n").trim();
 }
 
-/** A composer shows part of a longer text: each clearing removes the visible part, and some more. */
+/** A composer shows only part of a long text. Each clearing removes the visible part and this many more rows. */
 export const moreRows = 5;
 
-/** Ctrl+U and Ctrl+K: each clears the line on one side of the cursor, then the line break there. */
+/** Clears with Ctrl+U and Ctrl+K, each of which clears one side of the cursor's line, then the line break on that side. */
 export function clearRows(text: string): string {
   const keys = 2 * (text.split("\n").length + moreRows);
   return "\x15".repeat(keys) + "\x0b".repeat(keys);

@@ -20,7 +20,7 @@ export interface SetupJobRequest {
   readonly kind: AgentSetupJobKind;
   readonly program: SetupJobProgram;
   readonly by: SetupJobOrigin;
-  /** For the audit entry of its start. */
+  /** For the audit entry of the job's start. */
   readonly details: SetupJobRecord["details"];
 }
 
@@ -31,7 +31,7 @@ export interface SetupJob extends SetupJobRequest {
   state: "waiting" | "running" | "ended";
   exitCode: number | null;
   watchers: number;
-  /** Epoch milliseconds: no viewer since then. */
+  /** Since when the job has no viewer; epoch milliseconds. */
   unwatchedAt: number;
   /** Set while it is being removed. */
   removal: Promise<void> | null;
@@ -44,13 +44,13 @@ export interface SetupJob extends SetupJobRequest {
 
 /** A login with a second factor takes a few minutes, and so does a 100 MB download on a slow line. */
 const limitMs = 10 * 60_000;
-/** A page that reloads, or a phone that wakes up, is back by then. Installations need no viewer. */
+/** A page that reloads, or a phone that wakes up, is connected again within this time. Installations need no viewer. */
 const unwatchedMs = 2 * 60_000;
-/** Another tab that is just reloading is back by then. */
+/** Another tab that is just reloading is connected again within this time. */
 const leftMs = 3_000;
-/** The last screen shows the result. */
+/** An ended job is kept this long, because its last screen shows the result. */
 const keptMs = 60_000;
-/** npm undoes an unfinished installation. */
+/** Time to exit before a job is killed: npm first undoes an unfinished installation. */
 const graceMs = { login: 1_000, install: 5_000 } satisfies Record<AgentSetupJobKind, number>;
 const names = { login: "login", install: "installation" } satisfies Record<AgentSetupJobKind, string>;
 const size = { cols: 100, rows: 30 };
@@ -76,7 +76,7 @@ export function createSetupJobRuns({
 
   const stopListening = host.onExit((ended) => {
     if (ended === null) {
-      // They ended with the host. Waiting jobs did not; the first end starts the next of them.
+      // Jobs that were running ended with the host. Waiting jobs did not: the first end starts the next waiting job.
       for (const job of [...jobs.values()].filter(({ state }) => state !== "waiting")) {
         settle(job, null);
         drop(job);
@@ -134,7 +134,7 @@ export function createSetupJobRuns({
     await host.end(job.terminalId, options).catch((error: unknown) => logFailure(job, error));
   }
 
-  /** The screen showed codes, addresses and tokens. */
+  /** Removes the job's terminal, because its screen showed codes, addresses and tokens. */
   async function forget(job: SetupJob): Promise<void> {
     await host.forget(job.terminalId).catch((error: unknown) => logFailure(job, error));
   }
@@ -184,7 +184,7 @@ export function createSetupJobRuns({
     }
     log.info({ agent }, `${names[kind]} of an agent started`);
     if (!jobs.has(job.setupJobId)) {
-      // Cancelled before the host answered, and possibly started after that.
+      // The job was cancelled before the host answered, and its program may have started after that.
       await end(job);
       await forget(job);
     }
@@ -243,7 +243,7 @@ export function createSetupJobRuns({
     /** The number of installations before this one. */
     ahead: (job: SetupJob) => (job.state === "waiting" ? installing().indexOf(job) : 0),
 
-    /** Restarts the time limit for unwatched jobs, before a viewer attaches. */
+    /** Restarts the job's time limit without viewers, just before a viewer attaches. */
     touch(job: SetupJob): void {
       if (job.watchers > 0) return;
       job.unwatchedAt = clock.now();

@@ -15,7 +15,7 @@ import type { AgentTemplate, Environment } from "./template.ts";
 export interface AgentSetupJobs {
   /**
    * Starts the agent's login, or returns the one that is running.
-   * @param options `method`: by default the agent's first
+   * @param options `method`: the login method; by default, the agent's first
    * @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` | `agent_start_failed` | `invalid_request` if
    * the agent does not have this login
    */
@@ -33,7 +33,7 @@ export interface AgentSetupJobs {
   ofAgent(name: string): AgentSetupJob[];
   /**
    * Ends the agent's jobs of this kind and removes them. Idempotent.
-   * @param options `unlessWatched`: a few seconds later, and only if no one is watching
+   * @param options `unlessWatched`: cancels a few seconds later, and only if no one is watching then
    * @throws PosternError `agent_unknown`
    */
   cancel(
@@ -79,7 +79,7 @@ export interface AgentSetupJobsDeps {
   readonly log: Log;
 }
 
-/** Jobs are kept in memory only. The next start of the gateway ends the terminals of those that still run. */
+/** Jobs are kept in memory only. When the gateway starts again, it ends the terminals of jobs that are still running. */
 export function createAgentSetupJobs({ host, agents, note, clock, log }: AgentSetupJobsDeps): AgentSetupJobs {
   const runs = createSetupJobRuns({ host, changed: (name) => agents.loginChanged(name), note, clock, log });
   const flights = createSingleFlight<SetupJob>();

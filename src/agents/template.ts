@@ -12,7 +12,7 @@ export interface LaunchRequest {
   readonly sessionId: string;
   /** Real path of the working directory. */
   readonly dir: string;
-  /** Goes into argv; null starts the agent without a prompt. The caller pastes long prompts instead. */
+  /** Passed in argv; null starts the agent without a prompt. Long prompts are not passed here: the caller pastes them. */
   readonly prompt: string | null;
   /** Paths of the prompt's files that are not named in its text; missing if there are none. See {@link AttachmentHabits}. */
   readonly files?: readonly string[];
@@ -28,7 +28,7 @@ export interface LaunchRequest {
   readonly hookCommand: string;
   /** How long the hook may wait for the decision on a permission. */
   readonly permissionTimeoutMs: number;
-  /** Whether the owner trusts `dir` (registered with `coding`, or named in permissive mode): trust dialogs may be pre-empted. */
+  /** Whether the owner trusts `dir` (registered with `coding`, or requested in permissive mode): trust dialogs may then be answered in advance. */
   readonly trustDir: boolean;
 }
 
@@ -39,10 +39,10 @@ export interface LaunchPlan {
   readonly env: Environment;
 }
 
-/** A hook line. Everything in it is a claim by a process of the same user. */
+/** What a hook line reports. Everything in it is a claim, since any process of the same user can write it. */
 export type HookEvent =
   | { readonly kind: "session_start"; readonly reason: string }
-  /** Also for messages that the agent sends itself, such as the end of a background task. */
+  /** Also reported for messages that the agent sends to itself, such as the end of a background task. */
   | { readonly kind: "prompt_submitted"; readonly prompt: string }
   | { readonly kind: "tool_started"; readonly tool: string }
   | ({ readonly kind: "tool_ended" } & ToolCall)
@@ -53,7 +53,7 @@ export type HookEvent =
       readonly asks: PendingPermission["kind"];
       readonly cwd?: string | null | undefined;
     } & ToolCall)
-  /** `inBackground`: sub-agents and the agent continue, but it accepts a prompt. */
+  /** `inBackground`: sub-agents continue, and so does the agent, but it accepts a prompt. */
   | { readonly kind: "turn_ended"; readonly inBackground?: boolean }
   /** `needs`: what has to happen before another turn can succeed, if known. */
   | { readonly kind: "turn_failed"; readonly message: string; readonly needs?: "login" | "limit_reset" }
@@ -86,8 +86,8 @@ interface PasteHabits {
   readonly bracketed: boolean;
   readonly enterDelayMs: number;
   /**
-   * Appended to the text, and dropped by the agent. Keeps Enter from acting on the end of the text: a last `\\` makes it a line break in
-   * Claude Code, a last `@word` or `$word` picks from a list in Codex (measured).
+   * Appended to the text, and dropped by the agent. Keeps Enter from acting on the end of the text: after a final `\\`, Enter is a line break in
+   * Claude Code; after a final `@word` or `$word`, it selects from a list in Codex (measured).
    */
   readonly suffix: string;
   /** Whether this text reaches the model unchanged when pasted; otherwise the external editor is used. */
@@ -103,19 +103,19 @@ export interface AttachedFile {
   readonly isImage: boolean;
 }
 
-/** How the agent takes files with a prompt. */
+/** How files are passed to the agent with a prompt. */
 interface AttachmentHabits {
-  /** The prompt's line that names a file. Missing: a sentence with the path, for the agent to read. */
+  /** The line of the prompt that mentions a file. If missing, the prompt has a sentence with the path, and the agent reads the file. */
   lineFor?(path: string): string;
-  /** Files that are pasted as a path, or given as an argument of the start, and not named in the text. */
+  /** For files that are not mentioned in the text, but pasted as a path, or passed as an argument at the start. */
   readonly beside?: {
     takes(file: AttachedFile): boolean;
-    /** What the composer shows for the nth of them, from 1. */
+    /** What the composer shows for the nth of these files, counted from 1. */
     placeholder(nth: number): string;
   };
 }
 
-/** A problem around an agent that its user can fix. */
+/** A problem with an agent or its environment that the user can fix. */
 export interface AgentProblem {
   /** One sentence, which may quote the agent. */
   readonly message: string;
@@ -131,15 +131,15 @@ interface ComposerScreen {
 
 /** The agent's input area. */
 interface Composer {
-  /** Its text without hints; null if no composer is painted, or the screen does not show it. */
+  /** The composer's text without hints; null if no composer is painted, or the screen does not show its text. */
   text(screen: ComposerScreen): string | null;
   /** The keys that remove this text, wherever the cursor is. */
   clearKeys(text: string): string;
   /** The placeholder of a long paste, at the end of the text. */
   readonly pastedWord: RegExp;
-  /** Whether Enter can become a line break: then the text is checked before and after Enter. */
+  /** Whether Enter can become a line break. If so, the text is checked before and after Enter. */
   readonly mayHoldEnter: boolean;
-  /** Whether a prompt returns to it when it is stopped before any answer (Claude Code, measured). */
+  /** Whether a prompt returns to the composer if its turn is stopped before any answer (Claude Code, measured). */
   readonly getsPromptBack: boolean;
 }
 
@@ -171,22 +171,22 @@ export interface ExternalHolder {
 export interface TranscriptPlace {
   /** Absolute. */
   readonly root: string;
-  /** The names of the folders below the root and, last, of the file; one has a group `id`. Other files are not transcripts. */
+  /** Patterns for the names of the folders below the root and, last, of the file; one has a group `id`. Other files are not transcripts. */
   readonly names: readonly [RegExp, ...RegExp[]];
-  /** A group `beginning` has only the start of the id: the rest is in `sessionId` of the first line. */
+  /** Whether a group `beginning` matches only the start of the id, and the whole id is `sessionId` in the first line. */
   readonly idInFirstLine?: boolean;
-  /** The last name is a session in the database that the previous one names. */
+  /** Whether the last pattern matches the id of a session in a database, whose file name the pattern before it matches. */
   readonly inDatabase?: boolean;
 }
 
 /** An agent's versions on npm. */
 export interface AgentReleases {
   readonly npmPackage: string;
-  /** The oldest version from which on the contract tests pass. Older ones are refused. */
+  /** The oldest version that passes the contract tests, as all later versions do. Older versions are refused. */
   readonly minimum: string;
-  /** The newest version that passed the contract tests. Newer ones get a warning. */
+  /** The newest version that passed the contract tests. For newer versions, a warning is shown. */
   readonly newestTested: string;
-  /** For people to run. */
+  /** The command that people run to update the agent. */
   readonly updateCommand: string;
 }
 
@@ -202,11 +202,11 @@ export interface AgentTemplate {
   /** The vendor's API key variables: kept for this agent, removed for all others. */
   readonly keyVariables: readonly string[];
   /**
-   * Variables that this agent sets for its children, by name or as a prefix ending in `*`. A gateway that was started inside an agent must
+   * Variables that this agent sets for its children: names, or prefixes that end in `*`. A gateway that was started inside an agent must
    * not pass them on, or the new agent behaves as a nested one.
    */
   readonly nestingVariables: readonly string[];
-  /** `assigned`: the agent takes the gateway's UUID. `discovered`: it picks its own, found through a hook or lock file. */
+  /** `assigned`: the agent accepts a UUID from the gateway. `discovered`: it chooses its own id, which a hook or lock file shows. */
   readonly idRegime: "assigned" | "discovered";
   /** A name in `transcript-formats.ts`; null without transcripts. */
   readonly transcriptFormat: string | null;
@@ -220,56 +220,56 @@ export interface AgentTemplate {
   readonly commandWords: readonly string[];
   /** Whether `@path` in a prompt includes that file without asking. */
   readonly readsMentions: boolean;
-  /** The text that mentions a file or folder, by its path in the working directory. Missing for an agent that takes plain paths. */
+  /** The text that mentions a file or folder, by its path in the working directory. Missing for an agent that accepts plain paths. */
   readonly mention?: (path: string) => string;
-  /** What its composer completes. Missing if unknown. */
+  /** The commands that the agent's composer completes. Missing if unknown. */
   readonly commands?: AgentCommands;
   /** Options of a start; a request with an unsupported one is refused. */
   readonly accepts: {
     readonly model: boolean;
     /** `argument`: on the command line, where other users can read it. */
     readonly systemPrompt: "file" | "argument" | false;
-    /** A prompt on the command line; without it the first prompt is typed too. */
+    /** Whether a prompt can be passed on the command line; if not, the first prompt is typed like all others. */
     readonly prompt: boolean;
   };
   readonly paste: PasteHabits;
-  /** Missing: the prompt contains the paths of its files. */
+  /** If missing, the prompt contains the paths of its files. */
   readonly attachments?: AttachmentHabits;
   /** The keys that stop the turn and keep the session. */
   readonly interruptKeys: string;
-  /** What ends the agent when typed into its empty composer, each after a pause. Missing if it must be ended by signals. */
+  /** The keys that end the agent when they are typed into its empty composer, with a pause before each. Missing if only signals end it. */
   readonly exitKeys?: readonly [string, ...string[]];
 
-  /** Pre-empts dialogs, with as few changes on disk as possible, and returns argv and environment. */
+  /** Answers dialogs in advance, with as few changes on disk as possible, and returns argv and environment. */
   plan(request: LaunchRequest): Promise<LaunchPlan>;
   /**
-   * What a tool call would do, for standing rules; null if that is not certain, such as for a field that is not known. Missing for an agent
-   * whose permission requests no rule answers.
+   * What a tool call would do, for standing rules; null if that is not certain, such as for a field that is not known. Missing if no rule
+   * may answer the agent's permission requests.
    */
   readonly toolAction?: (call: Pick<ToolCall, "tool" | "input">) => ToolAction | null;
   /** Parses a hook payload (JSON); null if it is invalid or has no meaning. Never throws. */
   parseHook(payload: string): HookClaim | null;
-  /** Whether the screen shows the composer: ready for a paste, idle or not. */
+  /** Whether the screen shows a composer that is ready for a paste, even if the agent is not idle. */
   composerPainted(lines: readonly string[]): boolean;
   /**
-   * Whether the screen shows that the agent is starting and waits for no one. Missing if the screen is empty until the composer is painted,
-   * or its last line ends in an ellipsis.
+   * Whether the screen shows that the agent is starting, and not waiting for a user. Missing if the screen is empty until the composer is painted,
+   * or if its last line then ends in an ellipsis.
    */
   readonly isStarting?: (lines: readonly string[]) => boolean;
   /** The known dialog on the screen, or null. */
   readonly readDialog?: (lines: readonly string[]) => ScreenDialog | null;
   /**
    * For an agent that can hang at its start before it paints anything: whether this process, whose screen has been empty for 90 s, hangs
-   * rather than starts slowly. If so, it is ended now, otherwise after five minutes.
+   * and is not just slow to start. If so, it is ended immediately, otherwise after five minutes.
    */
   readonly hasHung?: (process: { readonly pid: number; readonly env: Environment }) => boolean;
-  /** Missing if the composer cannot be read: then delivery relies on timing. */
+  /** Missing if the composer cannot be read; delivery then relies on timing. */
   readonly composer?: Composer;
-  /** The state that a window title shows; null for any other title. An agent with this gets input only while the title shows idle. */
+  /** The state that a window title shows; null for any other title. If an agent has this, input is sent only while the title shows idle. */
   readonly readTitle?: (title: string) => ObservedActivity | null;
-  /** For an agent without hooks that report a change of the session. */
+  /** How a switch to another session is noticed, for an agent whose hooks do not report it. */
   readonly moves?: {
-    /** The file that changes with the session, for this transcript. */
+    /** The file that changes when the process with this transcript switches to another session. */
     watched(transcriptPath: string): string;
     /** The process's current session; `soon` while its files are incomplete; null if unknown. */
     movedTo(process: {
@@ -279,13 +279,13 @@ export interface AgentTemplate {
   };
   /** The folders with this agent's transcripts. */
   transcriptRoots(env: Environment): readonly string[];
-  /** The same with the names of folders and files, matching {@link findTranscript} for any id. */
+  /** The same folders with patterns for names below them; together they match every file that {@link findTranscript} can return. */
   transcriptPlaces(env: Environment): readonly TranscriptPlace[];
   /** Finds the transcript by file name, never by age. */
   findTranscript(agentSessionId: string, env: Environment): Promise<string | null>;
   /** Whether the agent can resume from this transcript. Missing if it always can. */
   readonly canResume?: (transcriptPath: string) => Promise<boolean>;
-  /** For `discovered`: the id of the session of `pid` or a child, from lock or state files; null if unknown. */
+  /** For `discovered`: the id of the session that `pid` or a child process runs, from lock or state files; null if unknown. */
   discoverSessionId(process: { readonly pid: number; readonly env: Environment }): Promise<string | null>;
   /** Another live process that runs this session, according to the agent's files. */
   externalHolder(agentSessionId: string, env: Environment): Promise<ExternalHolder | null>;
@@ -299,9 +299,9 @@ export interface AgentTemplate {
     agentSessionId: string,
     process: { readonly pid: number; readonly env: Environment },
   ): Promise<ObservedState | null>;
-  /** The file behind {@link liveState}, to watch; null if there is none: then turns come from the transcript. */
+  /** The file that {@link liveState} reads, for watching it. Null if there is none; turns then come from the transcript. */
   liveStatePath(process: { readonly pid: number; readonly env: Environment }): string | null;
-  /** Added to the environment when asking for the version. */
+  /** Added to the environment of the command that prints the version. */
   readonly probeEnv?: Environment;
   loginState(binary: string, env: Environment): Promise<LoginState>;
   /** Why the agent's sandbox does not work here, or null. Missing for an agent without one. */
@@ -310,6 +310,6 @@ export interface AgentTemplate {
   readonly ownFiles?: (env: Environment) => Promise<readonly string[]>;
   /** Arguments of the interactive login. */
   readonly loginArgs: readonly string[];
-  /** The same for a login with a code from any browser. */
+  /** The same for a login with a code that can be entered in any browser. */
   readonly codeLoginArgs?: readonly string[];
 }

@@ -246,7 +246,7 @@ async function start(
   oauth.start();
   log.info({ addresses, version: packageVersion }, "listening");
   coding.startIndexing();
-  // A launch asks again.
+  // Not awaited: starting an agent probes its version again.
   void agents
     .probeVersions()
     .catch((error: unknown) => log.debug({ reason: messageOf(error) }, "agents' versions are unknown"));

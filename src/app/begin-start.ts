@@ -18,8 +18,8 @@ export interface BegunStart {
 }
 
 /**
- * Locks the state folder, then connects to its terminal host or starts one. In this order: two gateways must not share sessions, and
- * an idle host exits when a gateway of another version connects. A port in use is detected before a host or store is created.
+ * Locks the state folder, then connects to its terminal host or starts one. The lock comes before the host: two gateways must not share
+ * sessions, and an idle host exits when a gateway of another version connects. A port in use is detected before a host or store is created.
  * @throws PosternError `gateway_running` | `address_in_use` | `state_folder_unusable`
  */
 export async function beginStart(config: Config, log: Log): Promise<BegunStart> {

@@ -186,7 +186,7 @@ export interface Coding {
   /** @see sessionPlaceOf */
   sessionPlaceOf(dir: string): Promise<SessionPlace>;
   /**
-   * Sessions of the gateway that changed since then or have a terminal, earliest first.
+   * Sessions of the gateway that changed since `epochMs` or have a terminal, earliest first.
    * @param after the last session of the previous page; the page after the last one is empty
    */
   changedSince(epochMs: number, after: ChangedSession | null): Promise<readonly ChangedSession[]>;
@@ -206,7 +206,7 @@ export interface Agents {
   template(nameOrAlias: string): AgentTemplate;
   /** @throws PosternError `agent_unknown` | `agent_not_configured` | `agent_binary_missing` */
   resolve(name: string | undefined): Promise<{ readonly template: AgentTemplate; readonly binary: string }>;
-  /** @throws PosternError as `resolve`, and `agent_version_unsupported` */
+  /** @throws PosternError like `resolve`, and `agent_version_unsupported` */
   resolveForLaunch: Agents["resolve"];
   list(): Promise<ListAgentsOutput>;
   environmentOf(template: AgentTemplate): Environment;
@@ -225,7 +225,7 @@ export interface CodingDeps {
   readonly hookCommand: string;
   /** The Unix socket on which hooks ask for the decision on a permission. */
   readonly hookSocketPath: string;
-  /** How long they wait; then the agent shows its dialog. */
+  /** How long hooks wait for the decision; then the agent shows its own dialog. */
   readonly permissionAnswerMs: number;
   /** How long an agent can be idle before it is ended; null keeps all agents running. */
   readonly idleTimeoutMs: number | null;

@@ -6,7 +6,7 @@ import { isLoopback } from "../http/known-host.ts";
 import { type Environment, processEnvironment, runFolder, stateFolder } from "./environment.ts";
 import { configFileSchema, type SettingSource, settingSources } from "./settings.ts";
 
-/** All settings: defaults, then the config file, the environment and the command line; later ones win. */
+/** All settings: defaults, then the config file, the environment and the command line; later ones take precedence. */
 export interface Config extends Omit<z.output<typeof configFileSchema>, "host" | "baseUrl" | "databaseUrl"> {
   /** The state folder, absolute. */
   readonly home: string;
@@ -51,7 +51,7 @@ export function loadUsableConfig(env: Environment = processEnvironment): {
   }
 }
 
-/** The first variable whose value alone is invalid. */
+/** The first variable whose value is invalid regardless of other settings. */
 function invalidVariable(env: Environment): string | null {
   const variables = Object.values(settingSources).map(({ variable }) => variable);
   const isInvalid = (variable: string): boolean =>

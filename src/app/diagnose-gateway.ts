@@ -15,13 +15,13 @@ const answerTimeoutMs = 3_000;
 const connectTimeoutMs = 1_000;
 /** The gateway asks each agent for its version and its login, which can take 10 s each. */
 const agentsTimeoutMs = 25_000;
-/** Ports to try for one that is free. */
+/** How many ports to try when looking for a free one. */
 const portsToTry = 20;
 
 /** The running gateway, according to its socket, its record and its addresses. */
 export interface GatewayLook {
   readonly state: GatewayState;
-  /** The parts of the gateway's configuration that differ from this command's. */
+  /** This command's configuration, with the parts in which the running gateway's configuration differs. */
   readonly config: Config;
   readonly commands: GatewayCommands;
 }
@@ -68,7 +68,7 @@ export async function lookAtGateway(config: Config, path: string): Promise<Gatew
   };
 }
 
-/** The agents with the running gateway's environment, whose keys can differ from this shell's. Null if the gateway does not respond. */
+/** The agents as the running gateway sees them, whose environment can have other keys than this shell. Null if it does not respond. */
 export async function askForAgents(config: Config): Promise<ListAgentsOutput | null> {
   const answer = await ask({
     socketPath: gatewaySocketPath(config),

@@ -34,7 +34,7 @@ import { packageVersion } from "./version.ts";
 /** A slower check is a failure. Commands of agents have 10 s each. */
 const checkTimeoutMs = 30_000;
 
-/** {@link diagnose} with the configuration of this process; an invalid one is a finding too. */
+/** {@link diagnose} with the configuration of this process. An invalid configuration is a finding too. */
 export async function diagnoseHere(
   options: { readonly smoke: boolean },
   env?: Config["env"],
@@ -185,7 +185,7 @@ async function lookAtHost(config: Config, { state, commands }: GatewayLook): Pro
   }
 }
 
-/** The last change of the database file; null without one. */
+/** The time of the last change of the database file; null if there is no file. */
 async function writtenAt(path: string): Promise<number | null> {
   const times = await Promise.all(
     [path, `${path}-wal`].map((file) =>

@@ -4,7 +4,7 @@ import { sha256 } from "../core/ids.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Commands that a person waits for at each key load only this file, and not the configuration. */
+/** Commands that a person waits for at a key press, such as shell completion, load only this file, not the configuration. */
 export const processEnvironment: Environment = process.env;
 
 // The path of a Unix socket has at most 108 bytes on Linux and 104 on macOS, with a final NUL; our longest file name has 12.

@@ -49,7 +49,7 @@ export async function removeGatewayRecord(config: Pick<Config, "runDir">): Promi
   await rm(recordPath(config), { force: true });
 }
 
-/** The running gateway of this state folder; null when none runs, or one of a version that writes no record. */
+/** The running gateway of this state folder; null when none runs, or when its version writes no record. */
 export async function findGateway(config: Pick<Config, "runDir">): Promise<GatewayRecord | null> {
   const text = await readFile(recordPath(config), "utf8").catch((error: unknown) => {
     if (isErrno(error, "ENOENT", "ENOTDIR")) return "null";
@@ -118,7 +118,7 @@ export async function stopGateway(
   if (gateway === null) throw new PosternError("gateway_not_running", "No gateway is running.");
   const { pid, startTime } = gateway;
   const command = service !== null && (await runsAs(pid, service)) ? await service.stop() : null;
-  // It may have ended while the manager was asked, and another process have its pid.
+  // It may have ended while the manager was asked, and another process may have its pid now.
   if (command === null && isAlive(pid, startTime)) sendSignal(pid, "SIGTERM");
   const deadline = clock.now() + stopMs;
   while (isAlive(pid, startTime)) {

@@ -9,7 +9,7 @@ import { createPermissionRules, type PermissionRules, type RuleCreator } from ".
 import type { Tables } from "../storage/schema.ts";
 import type { Config } from "./config.ts";
 
-/** Standing rules. A rule ends with the token or app that created it, and while its account does not hold `coding:drive`. */
+/** Standing rules. A rule stops answering when the token or app that created it is revoked, or its account lacks `coding:drive`. */
 export async function openPermissionRules(deps: {
   readonly config: Pick<Config, "home">;
   readonly db: Kysely<Tables>;

@@ -40,7 +40,7 @@ export function openPublish(deps: {
   });
 }
 
-/** From a session's changes to a merged branch. */
+/** The tools that bring a session's changes to a merged branch. */
 export function createPublishTools(publish: Publish): readonly Tool<Caller>[] {
   return [
     tool({

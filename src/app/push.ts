@@ -25,7 +25,7 @@ export function openPush(deps: OpenPushDeps): Push {
     ...deps,
     subject: () => contactOf(deps.baseUrl()),
     async callerOf(subscriber, { acting }) {
-      // Authentication was switched on or off since: the other kind of credential is not valid now.
+      // Authentication was switched on or off since, so the subscriber's kind of credential is no longer valid.
       if ((subscriber.kind === "open") !== (config.auth === "none")) return null;
       try {
         return await accounts.refresh(principalOf(subscriber), { notesUse: acting });
@@ -57,14 +57,14 @@ function principalOf({ accountId, kind, browserSessionId, tokenId }: Subscriber)
   };
 }
 
-/** Push services may contact it about problems. Apple's refuses addresses of this machine. */
+/** The address that push services may contact about problems. Apple's service refuses local addresses. */
 function contactOf(baseUrl: string): string {
   const { protocol, hostname } = new URL(baseUrl);
   const isPublic = protocol === "https:" && hostname.includes(".") && !/^[\d.]+$/.test(hostname);
   return isPublic ? baseUrl : "mailto:postern@example.com";
 }
 
-/** Answering a permission request here withdraws its notifications: while another request is open, no event shows it. */
+/** Answering a permission request here withdraws its notifications: while another request is open, no event reports the answer. */
 export function withdrawingAnswered(coding: Coding, push: Push): Coding {
   return {
     ...coding,

@@ -91,7 +91,7 @@ export function createService(
 
 /** A gateway starts in about a second; a busy machine with a large store takes longer. */
 const startTimeoutMs = 30_000;
-/** If the service manager has not started it by then, it has given up, or waits after a crash. */
+/** If the service manager has not started the gateway by then, the manager has given up, or waits after a crash. */
 const launchTimeoutMs = 3_000;
 
 /** @throws PosternError `service_failed` if the gateway does not answer in time, or has stopped */

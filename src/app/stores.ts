@@ -29,7 +29,7 @@ export interface Stores {
   readonly accounts: Accounts;
   readonly oauth: OAuth;
   readonly folders: Folders;
-  /** How agents begin in a folder. */
+  /** How agents start in a folder. */
   readonly profiles: FolderProfiles;
   readonly proposals: Proposals;
   readonly agents: AgentRegistry;

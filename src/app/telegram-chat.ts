@@ -81,7 +81,7 @@ async function ownerInChat(
   const { accountId } = await accounts.owner();
   return {
     accountId,
-    // Like the owner on this machine: only the owner writes the configuration file.
+    // They count as the owner on this machine, because only the owner can write the configuration file.
     kind: "socket",
     scopes: new Set(limits.scopes),
     folders: limits.folders,

@@ -13,7 +13,7 @@ import { findGateway, lookAtMachine, stopGateway } from "./gateway-process.ts";
 
 type Service = Pick<ServiceManager, "path" | "text" | "status" | "stop" | "uninstall">;
 
-/** npm removes one package. */
+/** Long enough for npm to remove one package. */
 const npmTimeoutMs = 60_000;
 
 /** The files that Postern creates in the state folder. Other files there are not deleted. */

@@ -9,7 +9,7 @@ export type AttachmentRow = Selectable<Tables["attachments"]>;
 /** A caller who uses attachments. */
 export interface AttachmentUser {
   readonly accountId: string;
-  /** Whether a file that no prompt uses is the caller's, by who uploaded it. */
+  /** Whether an unused file belongs to the caller, given the key of its uploader. */
   readonly owns: (addedBy: string | null) => boolean;
 }
 
@@ -26,7 +26,7 @@ export interface AttachmentClaim extends AttachmentUser {
 /** The rows of attachments and their use. */
 export interface AttachmentStore {
   insert(row: AttachmentRow): Promise<void>;
-  /** In no order. Without `accountId`, of any account. */
+  /** The attachments with these ids, in no order; without `accountId`, of any account. */
   among(attachmentIds: readonly string[], accountId?: string): Promise<readonly AttachmentRow[]>;
   /** The account's attachments that no prompt uses. */
   unusedOf(accountId: string): Promise<{ readonly count: number; readonly sizeBytes: number }>;
@@ -110,7 +110,7 @@ export function createAttachmentStore({
     sizeOfSession: (sessionIds) => sizeOf(db, sessionIds),
 
     async claim({ promptId, accountId, owns, attachmentIds, sessionId, sessionIds }, transaction) {
-      // Prompts of one session are counted one after another.
+      // This update locks the session's row, so that two prompts at once cannot both pass the session's limit.
       await transaction
         .updateTable("sessions")
         .set((eb) => ({ updated_at: eb.ref("updated_at") }))
@@ -158,7 +158,7 @@ export function createAttachmentStore({
           if ((await lockRow(trx, id)) === null) continue;
           const { numUpdatedRows } = await trx
             .updateTable("prompt_attachments")
-            .set({ newly_taken: 1 }) // it is freed with the last prompt that is refused
+            .set({ newly_taken: 1 }) // it is released when the last prompt that uses it is refused
             .where("attachment_id", "=", id)
             .executeTakeFirstOrThrow();
           if (numUpdatedRows > 0n) continue;

@@ -27,7 +27,7 @@ export interface NewAttachment {
   readonly addedBy: string;
   /** Every id of the session that it is for; null for a new session. */
   readonly sessionIds: readonly string[] | null;
-  /** As the caller named it. */
+  /** The name from the caller. */
   readonly name: string;
   /** The type that the caller gave it, without parameters; null if unknown. */
   readonly mediaType: string | null;
@@ -83,7 +83,7 @@ export function createAttachments(deps: {
   const lock = createKeyedLock();
   const checks = createGate({ atOnce: uploads.checkedAtOnce, waiting: uploads.waiting });
   const running = new Map<string, number>();
-  /** The ids of files that arrive now. */
+  /** The ids of files that are being uploaded. */
   const arriving = new Set<string>();
 
   function withPath(row: AttachmentRow): StoredAttachment {

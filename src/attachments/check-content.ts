@@ -95,7 +95,7 @@ export function extensionOf(name: string): string | null {
   return /[^.]\.([A-Za-z0-9]{1,16})$/.exec(name)?.[1]?.toLowerCase() ?? null;
 }
 
-/** A name for the disk and for prompts: ASCII letters, digits and `._-` only, with an extension from which agents know the type. */
+/** A name for the disk and for prompts: ASCII letters, digits and `._-` only, with an extension from which agents recognize the type. */
 export function fileNameFor(name: string, type: AttachmentType): string {
   const [given] = extensions[type];
   const extension = extensionOf(name);

@@ -1,6 +1,7 @@
 /**
- * `backup_exists`: the file exists. `backup_folder_missing`: its folder does not. `backup_unreadable`: not a backup, or changed. `backup_other_store`: of the other kind of store.
- * `home_not_empty`: there is a state already. `replay_failed`: later deletions could not be read from the current store.
+ * `backup_exists`: the file exists. `backup_folder_missing`: its folder does not exist. `backup_unreadable`: not a backup, or changed.
+ * `backup_other_store`: a backup of the other kind of store. `home_not_empty`: the state folder already has a state.
+ * `replay_failed`: later deletions could not be read from the current store.
  */
 export type BackupErrorCode =
   | "backup_exists"

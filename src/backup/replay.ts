@@ -39,8 +39,8 @@ const pageRows = 500;
 type Row = Readonly<Record<string, string | number | null>>;
 
 /**
- * Repeats in the restored store the deletions and revocations that the current store has recorded since the backup, and copies
- * these records and the audit log.
+ * Takes the deletions and revocations that the current store has recorded since the backup, and repeats them in the restored store.
+ * Also copies these records and the audit log.
  */
 export async function replayDeletions(
   present: PresentStore,
@@ -208,7 +208,7 @@ const notedTables = [
   "review_viewed",
 ] as const;
 
-/** With another owner, the current store was recreated and does not know the accounts of the backup. */
+/** Whether both stores have the same owner. If not, the current store was recreated and does not know the backup's accounts. */
 async function haveSameOwner(present: PresentStore, { db }: RestoredStore): Promise<boolean> {
   const owner = await db.selectFrom("accounts").select("account_id").where("is_owner", "=", 1).executeTakeFirst();
   const accounts = await presentRows(present, "accounts");

@@ -40,7 +40,7 @@ export interface RestoredBackup extends Omit<Manifest, "format" | "formatVersion
     /** Its schema on PostgreSQL. */
     readonly schema: string | null;
   } | null;
-  /** What was not restored; null without a store to learn it from. */
+  /** What was not restored; null if there was no previous store to read it from. */
   readonly replayed: Replayed | null;
 }
 

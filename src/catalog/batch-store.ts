@@ -104,7 +104,7 @@ export function createCatalogWriter(deps: { readonly store: BatchStore; onStored
   let waiting: Checkpoint[] = [];
   let characters = 0;
   let stored = 0;
-  /** The last of the chained transactions. The next waiter gets its error. */
+  /** The last of the chained transactions. The next caller that waits receives its error. */
   let newest: Promise<void> = Promise.resolve();
 
   function write(task: () => Promise<void>): Promise<void> {

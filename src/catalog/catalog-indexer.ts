@@ -122,7 +122,7 @@ export function createCatalogIndexer(deps: CatalogIndexerDeps) {
     let known = await stored.all();
     if (known.size === 0) {
       await indexNewest();
-      known = await stored.all(); // a file that has grown since is read on
+      known = await stored.all(); // if a file has grown since, only its new part is read
     }
     const closed: string[] = [];
     const wanted: Wanted[] = [];

@@ -57,7 +57,7 @@ const maxChanges = 2_000;
 const sweepMs = 5 * 60_000;
 /** The interval where the kernel does not report everything. */
 const frequentSweepMs = 60_000;
-/** Keeps the process while an agent is writing, instead of starting one for each line. */
+/** Keeps the indexing process alive while an agent is writing, instead of starting a new one for each line. */
 const keepBusyMs = 20_000;
 const keepIdleMs = 200;
 const retryMinMs = 1_000;

@@ -75,7 +75,7 @@ const heldUpMaxMs = 2_000;
 const failedMinMs = 1_000;
 const failedMaxMs = 10 * 60_000;
 
-/** Tracks forgotten sessions: to be removed from the catalog, then from its journal, then done. */
+/** Tracks each forgotten session through its steps: removed from the catalog, removed from the journal, done. */
 export function createForgetting(deps: {
   readonly store: ForgottenSessions;
   readonly clock: Clock;
@@ -194,7 +194,7 @@ export function createForgetting(deps: {
         .catch((error: unknown) => log.warn({ reason: messageOf(error) }, "cannot record which sessions were erased"));
       for (const waiter of waiters) if (finished.includes(waiter.session)) waiter.end("done");
     },
-    /** Reports that a reader prevented it: it is due again soon. */
+    /** Reports that a reader kept the journal from being emptied: this is due again soon. */
     heldUp(): void {
       isJournalDue = false;
       tryAgainIn(waitMs);

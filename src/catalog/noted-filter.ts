@@ -36,7 +36,7 @@ export function isNoted(
   return conditions;
 }
 
-/** Takes one parameter for any number of IDs. */
+/** Uses one SQL parameter for any number of IDs. */
 export function isIdAmong(
   { dialect }: Pick<CatalogDatabase, "dialect">,
   value: Expression<string>,

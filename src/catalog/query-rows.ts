@@ -18,10 +18,10 @@ export interface FoundFilter {
 
 type Reader = Pick<CatalogDatabase, "db" | "dialect">;
 
-/** The newest sessions without a transcript title that are searched. */
+/** How many sessions without a transcript title are searched, newest first. */
 const maxRecorded = 5_000;
 
-/** The transcripts that the caller wants and can see, with the time of their last change. Leaves out copies and those of sub-agents. */
+/** The transcripts that the caller wants and can see, with the time of their last change. Leaves out copies and transcripts of sub-agents. */
 export async function wantedAmong(
   reader: Reader,
   transcriptIds: readonly number[],
@@ -141,7 +141,7 @@ function numbersIn(list: unknown): readonly number[] {
   return Array.isArray(values) ? values.filter((value) => typeof value === "number") : [];
 }
 
-/** Takes one parameter for any number of ids. */
+/** Uses one SQL parameter for any number of ids. */
 function isAmong({ dialect }: Reader, ids: readonly number[]): RawBuilder<SqlBool> {
   if (dialect === "postgres") return sql`t.transcript_id = any(${`{${ids.join(",")}}`}::bigint[])`;
   return sql`t.transcript_id in (select value from json_each(${JSON.stringify(ids)}))`;

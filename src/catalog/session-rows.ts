@@ -8,7 +8,7 @@ export interface SessionRow {
   readonly sessionId: string;
   readonly agent: string;
   readonly transcriptId: number | null;
-  /** If sessions are grouped; null without a label. */
+  /** The group, if sessions are grouped; null for a session without a label. */
   readonly group: string | null;
 }
 
@@ -18,7 +18,7 @@ export type SessionGrouping = "folder" | "agent" | "label";
 /** Sessions with live processes, whose status is not stored. */
 export interface AliveSessions {
   readonly running: readonly string[];
-  /** Running once they have a transcript, until then initializing. */
+  /** Sessions that are starting: `initializing` until they have a transcript, then `running`. */
   readonly starting: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface SessionFilter {
   readonly idPrefix: string | null;
   readonly noted: NotedFilter;
   readonly alive: AliveSessions;
-  /** Whether indexing is incomplete: a session that names a transcript has not failed. */
+  /** Whether indexing is incomplete: a session whose transcript is only recorded, not indexed, then does not count as failed. */
   readonly partial: boolean;
 }
 
@@ -149,7 +149,7 @@ interface MovedSession {
   readonly dir: string;
 }
 
-/** Sessions whose record, which takes precedence, names another directory than their transcript. */
+/** Sessions whose record has another directory than their transcript. The record takes precedence. */
 async function movedSessions({ db }: CatalogReader): Promise<readonly MovedSession[]> {
   // The cross join keeps SQLite from scanning all transcripts.
   const { rows } = await sql<{ transcript_id: number; dir: string }>`

@@ -14,7 +14,7 @@ const smallBatch = 24;
 const smallCharacters = 200_000;
 
 /**
- * Writes small batches with `direct`, and large ones in a thread while this one reads on: storing the words of transcripts takes as long
+ * Writes small batches with `direct`, and large ones in a thread while this one continues reading: storing the words of transcripts takes as long
  * as reading them. The thread starts with the first large batch.
  */
 export function createThreadedStore(place: CatalogPlace, direct: BatchStore): ClosableStore {

@@ -13,7 +13,7 @@ const columns = [
   "agent",
 ] as const satisfies readonly (keyof TranscriptRow)[];
 
-/** The columns that show whether a transcript's file changed. A sweep holds them for all transcripts. */
+/** The columns that show whether a transcript's file changed. A sweep keeps them in memory for all transcripts. */
 export type StoredState = Pick<TranscriptRow, (typeof columns)[number]>;
 
 const pathsAtOnce = 500;

@@ -1,5 +1,5 @@
 /**
- * Splits text into words, alike for the index and for queries, on both stores and in any script. In folded text, words are runs of `a-z`,
+ * Splits text into words, in the same way for the index and for queries, on both stores and in any script. In folded text, words are runs of `a-z`,
  * `0-9` and non-ASCII characters.
  */
 

@@ -6,7 +6,7 @@ import { foldText, wordBoundary, wordsOf } from "./text-index-words.ts";
 /** Parts per transcript: 12 GB of text. */
 export const maxParts = 2 ** 20;
 
-/** A part of a transcript's text: an integer of the transcript's id and the part's number. */
+/** A part of a transcript's text: an integer that combines the transcript's id and the part's number. */
 export type PartId = number;
 
 export function partIdOf(transcriptId: number, part: number): PartId {
@@ -20,7 +20,7 @@ export function transcriptOfPart(partId: PartId): number {
 /** The text to search: titles, titles and first messages (`head`), or turns. */
 export type SearchField = "title" | "head" | "parts";
 
-/** A dialect's word index. Both return the same matches, with different ranks. */
+/** The word index of one SQL dialect. Both dialects return the same matches, with different ranks. */
 export interface TextStore {
   /** Creates its tables in an empty catalog. */
   createTables(): Promise<void>;

@@ -51,12 +51,12 @@ export interface ScanOptions {
 /** How a scan ended; `gone`: the file no longer exists. */
 export type ScanEnd = "done" | "unreadable" | "gone";
 
-/** Read between two checkpoints, so that an interruption loses little and texts stay small. */
+/** Bytes read between two checkpoints, so that an interruption loses little and texts stay small. */
 const windowBytes = 8 * 1024 * 1024;
 /** An archive is unpacked from its beginning for each window; most fit in one. */
 const archiveWindowBytes = 4 * maxLineBytes;
 const fingerprintBytes = 256;
-/** Smaller files unchanged for a week are read again if they grow, which is rare. */
+/** No state is saved for smaller files unchanged for a week. In the rare case that they grow, they are read from the beginning. */
 const savedFromBytes = 256 * 1024;
 const recentMs = 7 * 86_400_000;
 const start: ScanPosition = { offset: 0, insideTooLong: false };

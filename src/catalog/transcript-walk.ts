@@ -14,7 +14,7 @@ export interface CatalogSource {
   readonly names: readonly RegExp[];
   /** The id is in the field `sessionId` of the first line; the group `beginning` has its first characters. */
   readonly idInFirstLine?: boolean;
-  /** The last name is in a database, whose file is the one before; its journal has the suffix `-wal`. */
+  /** The last name is a session in a database, and the name before it is the database's file. Its journal ends with `-wal`. */
   readonly inDatabase?: boolean;
 }
 

@@ -101,12 +101,12 @@ export interface CollectorState {
   /** The last turn; -1 before the first. */
   readonly turnIndex: number;
   readonly turnStart: number;
-  /** Characters collected of it. */
+  /** How many characters of that turn were collected. */
   readonly characters: number;
   /** A user's command, which becomes a turn if the model answers it. */
   readonly command: string | null;
   readonly form: MessageForm;
-  /** The last turn with text handed over. */
+  /** The last turn whose text was passed on. */
   readonly handedOver: number;
 }
 

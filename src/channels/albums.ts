@@ -24,17 +24,17 @@ interface Part {
   readonly incoming: Incoming;
 }
 
-/** Telegram's messages of an album usually come in one answer, or follow within a second. A later one is a message of its own. */
+/** Telegram's messages of an album usually come in one response, or follow within a second. A later one counts as a separate message. */
 const quietMs = 1_500;
-/** However many messages follow. */
+/** The longest wait, however many messages follow. */
 const longestMs = 10_000;
-/** Telegram's limit, and a bound. */
+/** Telegram's limit, which also bounds the memory of an album. */
 const maxParts = 10;
 
 export function createAlbums({ clock }: { readonly clock: Clock }): Albums {
   /** The albums that still grow. */
   const growing = new Map<string, Part[]>();
-  /** By the update that is a part. As many as updates wait. */
+  /** The album of each waiting update that is part of one, by update id. */
   const albumOf = new Map<number, Part[]>();
 
   return {
@@ -70,7 +70,7 @@ function keyOf({ chatId, userId, albumId }: Incoming): string {
   return JSON.stringify([chatId, userId, albumId]);
 }
 
-/** The words are those of the first message that has some. */
+/** Its text is that of the first message with text. */
 function merged(first: Incoming, parts: readonly Part[]): Incoming {
   const contents = parts.flatMap(({ incoming: { content } }) =>
     content.kind === "command" || content.kind === "text" ? [content] : [],

@@ -59,7 +59,7 @@ export const incomingContentSchema = z.discriminatedUnion("kind", [
     files: z.array(incomingFileSchema).default([]),
   }),
   z.object({ kind: z.literal("press"), pressId: z.string(), data: z.string() }),
-  /** A voice message or a place, for example, which cannot be sent to an agent. */
+  /** A voice message or a location, for example, which cannot be sent to an agent. */
   z.object({ kind: z.literal("unreadable") }),
 ]);
 

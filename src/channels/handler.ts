@@ -16,7 +16,7 @@ import { plainWords, shortened } from "./styled.ts";
 
 /** Processes updates from chats: messages in order within each chat, button presses concurrently with them. */
 export interface Handler {
-  /** Resolves when the update was processed, or when the gateway stops: then the next start processes it. */
+  /** Resolves when the update was processed, or when the gateway stops; in that case, the next start processes it. */
   handle(update: ChatUpdate): Promise<void>;
   /** Waits for updates in progress and does not start new ones. Idempotent. */
   close(): Promise<void>;

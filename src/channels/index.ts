@@ -32,7 +32,7 @@ export async function openChatFace(deps: ChatDeps): Promise<ChatFace> {
   });
   await deliveries.start();
   const waiting = await chats.inbox.waiting();
-  // Processes earlier button presses before reports, which would show them as answered elsewhere.
+  // Processes earlier button presses first. Otherwise, reports would show their questions as answered elsewhere.
   const presses = waiting.filter(({ messageId }) => messageId === null).map((update) => handler.handle(update));
   for (const update of waiting) if (update.messageId !== null) void handler.handle(update);
   const begun = Promise.all(presses)

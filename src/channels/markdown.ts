@@ -60,7 +60,7 @@ function lineOf(line: string): Styled {
   return inline(line);
 }
 
-/** Each alternative has its inner text in its own groups. Code comes first because it contains no marks. */
+/** Each alternative has its inner text in its own group. Code is tried first, because it contains no nested marks. */
 const marks =
   /(?<ticks>`+)(?<code>.*?[^`])\k<ticks>(?!`)|\*\*(?<strong>\S(?:.*?\S)?)\*\*|(?<!\w)__(?<strong2>\S(?:.*?\S)?)__(?!\w|\.\w)|~~(?<strike>\S(?:.*?\S)?)~~|\[(?<label>[^\][]+)\]\((?<url>https?:\/\/[^\s()]+)\)|(?<![\w*])\*(?<emphasis>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])|(?<![\w])_(?<emphasis2>[^\s_](?:[^_]*[^\s_])?)_(?![\w])/g;
 

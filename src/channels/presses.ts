@@ -97,7 +97,7 @@ async function byOffer(
   const { kind, sessionId, permissionId, choice } = offer;
   const session = await sessions.read({ sessionId, last: 1, blocks: false }, signal);
   const pending = session.permissions.find((permission) => permission.permissionId === permissionId);
-  // If the question is gone, so are its options; the answer then says so.
+  // If the question is gone, its options are too. Sending the answer then returns the error.
   if (pending === undefined) {
     return { answer: kind === "q" ? { decision: "allow" } : { choice }, words: "💬 Answered" };
   }

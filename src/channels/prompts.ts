@@ -136,7 +136,7 @@ export async function answerInWords(
   { sessionId, replyTo, text }: { readonly sessionId: string; readonly replyTo: string; readonly text: string },
 ): Promise<Outcome | null> {
   const { sessions, reports, signal, deps } = dealing;
-  // The gateway stopped while processing this. A question that was open then was answered, or is asked again below.
+  // The gateway stopped while processing this update. If the question is still open, its answer is sent again below.
   const begunBefore = update.request !== null;
   const open = await deps.chats.outbox.openQuestions(sessionId);
   const question = open.find(({ messageId, chatId }) => messageId === replyTo && chatId === incoming.chatId);

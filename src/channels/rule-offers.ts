@@ -42,7 +42,7 @@ function obstacleIn({ rules, covers, refusal, undriven }: PermissionRulesPreview
   return null;
 }
 
-/** The rules that were shown. */
+/** Identifies the rules that were shown. */
 function hashOf({ rules }: PermissionRulesPreview): string {
   return shortHash(JSON.stringify(rules.map(({ tool, pattern, words }) => [tool, pattern, words]))).slice(0, 8);
 }

@@ -31,7 +31,7 @@ export interface Outcome extends Pick<ChatWork, "bind" | "change"> {
   readonly say?: readonly MessageBody[];
   /** Messages that are changed later, by their keys. */
   readonly keyed?: readonly { readonly key: string; readonly body: string }[];
-  /** The session that it is about. */
+  /** The session that the outcome is about. */
   readonly sessionId?: string;
   readonly chat?: Omit<NonNullable<ChatWork["chat"]>, "chatId">;
 }

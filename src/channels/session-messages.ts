@@ -4,7 +4,7 @@ import { idleEndWords } from "../wire/idle-words.ts";
 import { type Button, type MessageBody, messageBodySchema } from "./channel.ts";
 import { bold, inStyle, plainLine, plainMessage, plainWords, type Styled, shortened, styled } from "./styled.ts";
 
-/** Whether it is inactive, so that its transcript is complete for now. */
+/** Whether the session is inactive, so that its transcript is complete for now. */
 export function isAtRest({ activity }: Pick<SessionSummary, "activity">): boolean {
   return activity === null || activity === "idle" || activity === "limited" || activity === "needs_login";
 }
@@ -117,7 +117,7 @@ export function dialogChoices({
   return kind === "dialog" && choices.length > 0 && choices.length <= maxOptions ? choices : null;
 }
 
-/** A message for an agent's request. Shows exactly what it wants to do, and marks where it was truncated. */
+/** A message for an agent's request. Shows exactly what the agent wants to do, and marks where the text was truncated. */
 export function questionMessage(permission: PendingPermission, context: QuestionContext): MessageBody {
   const { canAnswer, url, replyTo } = context;
   const simple = simpleQuestion(permission);

@@ -37,7 +37,7 @@ export interface ChatStore {
   listeners(sessionId: string): Promise<readonly ChatSession[]>;
   /** Sessions that any chat follows. */
   sessionIds(): Promise<readonly string[]>;
-  /** Those with a turn or a question that a chat is waiting on. */
+  /** Sessions with a turn or a question that a chat is waiting on. */
   unfinished(): Promise<readonly string[]>;
   setProgress(session: ChatSession, on?: Kysely<Tables>): Promise<void>;
   unbind(sessionId: string): Promise<void>;

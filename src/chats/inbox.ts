@@ -45,10 +45,10 @@ export interface InboxLimits {
   readonly maxWaitingInChat: number;
 }
 
-/** A person has only a few chats. Messages sent faster than agents can take them are rejected. */
+/** A person has only a few chats. Messages sent faster than agents can process them are rejected. */
 export const inboxLimits: InboxLimits = { maxChats: 200, maxWaitingInChat: 50 };
 
-// Telegram repeats an update for at most a day. Updates are kept longer, for replies to one's own older messages.
+// Telegram repeats an update for at most a day. Updates are kept longer, so that people can reply to their own older messages.
 const keptMs = 30 * 86_400_000;
 
 /** An {@link Inbox} over `chat_updates` and `chats`. */

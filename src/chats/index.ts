@@ -90,7 +90,7 @@ export function forgetSessionInChats(db: Kysely<Tables>, names: readonly string[
       .where("body", "!=", "")
       .returning("ordinal")
       .execute();
-    // The session of a person's message is known once a tool call is recorded: the call names it.
+    // The session of a person's message is known once a tool call is recorded, because the call contains its id.
     const asking = await trx
       .selectFrom("chat_updates")
       .select(["channel", "update_id", "request"])

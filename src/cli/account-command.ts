@@ -148,7 +148,7 @@ export async function runningAddress(context: CliContext): Promise<string | null
     const me = await (await connect(context)).getMe({}, { output: meSchema });
     return me.gateway.baseUrl;
   } catch (error) {
-    // `route_not_found`: one of an older version.
+    // `route_not_found`: a gateway of an older version is running.
     if (hasCode(error, "gateway_not_running") || hasCode(error, "route_not_found")) return null;
     throw error;
   }

@@ -139,7 +139,7 @@ async function printRest(
   failWhenUnfinished(followed);
 }
 
-/** The turn in which the agent asked grows; only its new text is printed. */
+/** The turn in which the agent asked continues after the answer; only its new text is printed. */
 function newText({ index, text }: Turn, before: readonly Turn[]): string {
   const known = before.find((turn) => turn.index === index)?.text ?? "";
   return text.startsWith(known) ? text.slice(known.length) : text;

@@ -42,7 +42,7 @@ interface AskOptions extends CommonOptions {
   readonly wait?: number;
 }
 
-/** The gateway accepts no larger body by default. */
+/** The largest body that the gateway accepts by default. */
 const maxPromptBytes = 1024 * 1024;
 const promptTooLarge = "The prompt on standard input is larger than 1 MiB. Put it into a file and mention the file.";
 
@@ -198,7 +198,7 @@ async function untilAnswered<T extends AskOutput>(
   return answer;
 }
 
-/** Uploads the files, one after another: a refused one ends the command before the prompt is sent. */
+/** Uploads the files one after another. If one is refused, the command ends before the prompt is sent. */
 async function uploaded(
   { attach = [], session: sessionId }: AskOptions,
   { ports, cwd }: CliContext,
@@ -272,7 +272,7 @@ function requestFields(options: AskOptions): Partial<AskInput> {
 
 const failedStartSchema = z.object({ lastScreen: z.string() });
 
-/** Prints the last screen of an agent that did not start. The error itself names the next command. */
+/** Prints the last screen of an agent that did not start. The error itself contains the next command. */
 function printFailedStart(error: unknown, { stderr }: CliContext): void {
   const details = hasCode(error, "agent_start_failed") ? failedStartSchema.safeParse(error.details) : null;
   if (details?.success) stderr(`${lastScreenText(details.data.lastScreen)}\n`);

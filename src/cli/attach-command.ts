@@ -14,7 +14,7 @@ interface AttachCommandOptions extends CommonOptions {
 
 /**
  * `postern attach`: shows a session's terminal.
- * @param setExitCode gets the agent's exit code
+ * @param setExitCode called with the agent's exit code
  */
 export function addAttachCommand(program: Command, context: CliContext, setExitCode: (code: number) => void): void {
   describe(program.command("attach"), [

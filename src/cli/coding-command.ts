@@ -73,7 +73,7 @@ function addReadCommand(group: Command, context: CliContext): void {
       const read = (more: object) => gateway.codingReadSession({ ...input, ...more }, { output: readOutputSchema });
       let output = await read({});
       if (wait !== undefined && isUnderWay(output)) {
-        // Without `after`, a turn that ends between the two requests would not count as new.
+        // Without `after`, a turn that ends between the two requests would not end the wait.
         await read({ after: after ?? output.nextAfter, last: 1, activity: output.activity, waitMs: wait * 1000 });
         output = await read({});
       }

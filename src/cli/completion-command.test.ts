@@ -40,13 +40,13 @@ async function makeScene(
   await chmod(join(folder, "postern"), 0o755);
   const { stdout } = await runCommand(["completion", shell]);
   const script = join(folder, `completion.${shell}`);
-  // A busy machine can need longer than a person would wait.
+  // Raises the timeout, because a busy machine can take longer than a person would wait.
   await writeFile(script, stdout.replaceAll("completion sessions 250", "completion sessions 60000"));
   const env = { PATH: `${folder}:/usr/bin:/bin`, HOME: folder, POSTERN_HOME: folder, TERM: "xterm", LANG: "C.UTF-8" };
   return { folder, script, env };
 }
 
-/** Words before the cursor, and what is offered. */
+/** Command lines up to the cursor, and the words that are offered. */
 const offers: readonly (readonly [line: string, offered: readonly string[], absent?: string])[] = [
   ["postern sta", ["status"], "stop"],
   ["postern coding clo", ["close", "close-all"]],
@@ -137,7 +137,7 @@ test("session IDs of a gateway that is slow or absent are left out in time", asy
     const { stdout } = await run(process.execPath, [bin, "completion", "sessions", String(withinMs)], { env });
     return stdout;
   };
-  // The answer comes only after this.
+  // The gateway answers only after this point.
   expect(await ids(1_000)).toBe("");
   answered.resolve();
   expect(await ids(60_000)).toBe(`${session.sessionId}\tFix: the  [31mlogin $(touch owned)\n`);

@@ -28,7 +28,7 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
 const sessionsWithinMs = 250;
 const listSessions = `command postern completion sessions ${sessionsWithinMs} 2>/dev/null`;
 
-/** In single quotes, for any of the shells. */
+/** Text in single quotes, valid in bash, zsh and fish. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

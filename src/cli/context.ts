@@ -40,7 +40,7 @@ export function requireConfirmation(
   throw new PosternError("usage", "Confirmation needed: run this in a terminal, or add --yes.");
 }
 
-/** All of an input, as text. @throws PosternError `too_large` with these words */
+/** Reads a whole input as text. @throws PosternError `too_large` with the given message */
 export async function readAll(
   input: AsyncIterable<Uint8Array>,
   { maxBytes, tooLarge }: { readonly maxBytes: number; readonly tooLarge: string },

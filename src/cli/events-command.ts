@@ -33,7 +33,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
         onState(state, reason) {
           if (state === "live") position ??= "";
           if (state !== "offline") return;
-          // Without a position, events since the start would be missing, because there was no gateway then.
+          // Without a position, events since the command's start would be missing, because no gateway was running then.
           if (position === null) throw reason;
           if (!lost) context.stderr("Lost the connection to the gateway. Reconnecting…\n");
           lost = true;
@@ -47,7 +47,7 @@ export function addEventsCommand(program: Command, context: CliContext): void {
           continue;
         }
         const parsed = sessionEventSchema.safeParse(event);
-        if (!parsed.success) continue; // a kind of a newer gateway
+        if (!parsed.success) continue; // an event kind of a newer gateway
         context.stdout(`${json ? printableJson(parsed.data, { oneLine: true }) : eventLine(parsed.data)}\n`);
         printed += 1;
         if (printed >= count) return;

@@ -52,7 +52,7 @@ async function writeTo(
   body: ReadableStream<Uint8Array>,
   { overwrites }: { readonly overwrites: boolean },
 ): Promise<void> {
-  // Only for this user: a conversation is private.
+  // Only this user can read the file, because a conversation is private.
   const file = createWriteStream(path, { flags: overwrites ? "w" : "wx", mode: 0o600 });
   let isOurs = false;
   file.once("open", () => {

@@ -24,11 +24,11 @@ export async function followTurn<T extends Followed>(
 ): Promise<T> {
   let answer = first;
   const turns = new Map<number, Turn>((first.turns ?? []).map((turn) => [turn.index, turn]));
-  // The last turn is read again, because it may have grown; without one, only newer turns belong to this prompt.
+  // The last turn is read again, because it may have grown. If there are no turns yet, only newer turns belong to this prompt.
   let after = turns.size > 0 ? Math.max(...turns.keys()) - 1 : first.turnCount - 1;
   while (isUnderWay(answer) && context.clock.now() < deadline) {
     await context.clock.sleep(pauseMs);
-    // A change during the pause is noticed at once, because it changes the activity.
+    // If the session changed during the pause, the call returns at once, because the activity differs.
     const { sessionId, activity } = answer;
     const input = { sessionId, after, activity, waitMs: waitUntil(deadline, context) };
     const read = await client.codingReadSession(input, { output: readOutputSchema });

@@ -23,7 +23,7 @@ export function createGatewayClient(socketPath: string): PosternClient {
   });
 }
 
-/** `fetch` through a Unix socket, which Node's own cannot. */
+/** `fetch` through a Unix socket, which Node's own `fetch` does not support. */
 function fetchThrough(
   socketPath: string,
   url: string,
@@ -65,7 +65,7 @@ function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   });
 }
 
-/** A failed call, in the words of the command line. */
+/** Converts a failed call to an error in the command line's words. */
 function refusalOf(error: PosternClientError): PosternError {
   const { code, message, status, fields, details } = error;
   if (code === "timeout")
@@ -75,7 +75,7 @@ function refusalOf(error: PosternClientError): PosternError {
     return new PosternError("internal_error", `${message}${hint}`, { cause: error });
   }
   const named = fields.map((field) => `${field.path}: ${field.message}`);
-  const missing = named.filter((field) => !message.includes(field)).join("; "); // the detail has the first
+  const missing = named.filter((field) => !message.includes(field)).join("; "); // the error's detail already contains the first field
   return new PosternError(code, missing === "" ? message : `${message} ${missing}`, {
     details: { status, ...details },
   });

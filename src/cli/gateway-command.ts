@@ -40,7 +40,7 @@ async function status({ json }: CommonOptions, context: CliContext): Promise<num
   return problem === null ? exitCodes.ok : exitCodes.error;
 }
 
-/** The problem, if the gateway does not respond. */
+/** Counts the sessions. Returns the problem as text if the gateway does not respond. */
 async function countSessions(context: CliContext): Promise<SessionCounts | string> {
   const input = { status: "running", limit: pageSize } as const;
   const listed = connect(context)

@@ -15,7 +15,7 @@ import { count, plainLine, plainText, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
-/** Hooks that run a test suite: as long as the gateway lets them run. */
+/** Hooks can run a test suite, so this is as long as the gateway waits for them. */
 const hooksMs = 930_000;
 const whileWorkingOption = ["--while-working", "also while the agent works"] as const;
 

@@ -107,8 +107,8 @@ const leastColumns = 8;
 const gap = 2;
 
 /**
- * Widths of the titles and folders at which lines do not wrap: titles are cut first, IDs never, and in a narrow terminal the
- * folders are omitted (0).
+ * Widths of titles and folders with which lines do not wrap. Titles are cut first and IDs never; in a narrow terminal, the
+ * folders are omitted (width 0).
  */
 function widthsWithin(
   columns: number,

@@ -50,7 +50,7 @@ function visibleIn(command: Command): readonly Command[] {
     .filter((each) => each.name() !== "help");
 }
 
-/** A command, or those of a group. */
+/** The section of a command, or the sections of a group's commands. */
 function section(command: Command, above: readonly string[]): readonly string[] {
   const words = [...above, command.name()];
   const inner = visibleIn(command);
@@ -84,7 +84,7 @@ function options(command: Command): readonly string[] {
     .flatMap((option) => [".TP", `.B ${escaped(help.optionTerm(option))}`, line(help.optionDescription(option))]);
 }
 
-/** A whole line. A line must not start like a request. */
+/** A whole line. A line must not start like a roff request. */
 function line(text: string): string {
   return escaped(text).replace(/^\./, "\\&.");
 }

@@ -23,7 +23,7 @@ export interface Sending {
   readonly reports?: McpReports;
 }
 
-/** Between attempts to reach a gateway: twice as long each time. */
+/** Pauses between attempts to reach a gateway; each is twice as long as the previous one. */
 export const pauses = { firstMs: 200, longestMs: 5_000 };
 /** How long a request waits for a gateway that restarts. */
 const patienceMs = 15_000;
@@ -39,7 +39,7 @@ export class BridgeSession {
   readonly #subscribed = new Set<string>();
   #initialize: Message | null = null;
   #current: Session | null = null;
-  /** While a session is being opened. */
+  /** Settles when the session that is being opened is ready; null otherwise. */
   #opening: Promise<void> | null = null;
   #negotiated = "2025-11-25";
   #count = 0;
@@ -77,7 +77,7 @@ export class BridgeSession {
     if (method === "resources/unsubscribe") this.#subscribed.delete(uri);
   }
 
-  /** While a gateway restarts, unsent messages wait for it. */
+  /** Retries while a gateway restarts, so that unsent messages wait for it. */
   async whenThere<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { clock } = this.#place;
     const deadline = clock.now() + patienceMs;
@@ -145,7 +145,7 @@ export class BridgeSession {
     const answer = await this.whenThere(() => this.post(initialize, { session: null, signal }), signal);
     this.begun(answer);
     const session = this.#current;
-    if (session === null) return; // the next request is answered with the reason
+    if (session === null) return; // the next request's error response has the reason
     try {
       const sending = { session, signal };
       await this.post({ jsonrpc: "2.0", method: "notifications/initialized" }, sending);
@@ -153,7 +153,7 @@ export class BridgeSession {
         await this.post({ jsonrpc: "2.0", id: this.#ownId(), method: "resources/subscribe", params: { uri } }, sending);
       }
     } catch (error) {
-      this.forget(session); // not usable
+      this.forget(session); // the session is not usable
       throw error;
     }
     this.#onOpenedAnew(session);
@@ -227,7 +227,7 @@ export async function listen(
         return void (await inSession.have({ jsonrpc: "2.0" }, signal));
       }
       if (status === 400 && lastEventId !== null) {
-        lastEventId = null; // no longer kept: continue from now
+        lastEventId = null; // the position is no longer kept: continue from now
         continue;
       }
       if (status >= 400 && status < 500 && status !== 409 && status !== 429) return;

@@ -132,7 +132,7 @@ test("a call that is cancelled while it waits for the gateway is not sent later"
   first.close();
   say({ id: 2, method: "tools/call", params: { name: "coding_ask" } });
   say({ id: 3, method: "tools/list" });
-  await expect.poll(waits, patient).toBeGreaterThanOrEqual(2); // each found no gateway
+  await expect.poll(waits, patient).toBeGreaterThanOrEqual(2); // neither message reached a gateway
   say({ method: "notifications/cancelled", params: { requestId: 2 } });
   const second = await startScripted((taken) => replyIn("s", taken), first.socketPath);
   await expect.poll(text, patient).toContain('"id":3,"result"');
@@ -149,7 +149,7 @@ test("a call that waited for a restarted gateway is sent in the new session, nev
   say({ method: "notifications/initialized" });
   await expect.poll(first.methods, patient).toContain("GET");
   first.close();
-  await expect.poll(waits, patient).toBe(1); // the stream
+  await expect.poll(waits, patient).toBe(1); // the event stream waits to reconnect
   say({ id: 2, method: "tools/list" });
   await expect.poll(waits, patient).toBe(2);
   const opening = Promise.withResolvers<Taken>();
@@ -222,7 +222,7 @@ test("nothing more is read from the gateway while the client does not read", asy
   taking.resolve();
 });
 
-/** Counts the characters that are scanned for the end of a message, and copied when pieces are joined. */
+/** Counts the characters that are scanned for the end of a message or copied when pieces are joined. */
 function countWork(): () => number {
   let characters = 0;
   const { includes, indexOf, split } = String.prototype;

@@ -33,17 +33,17 @@ export interface BridgeOptions extends GatewayPlace {
   readonly warn: (text: string) => void;
 }
 
-/** The most that a gateway accepts. */
+/** The longest message that a gateway accepts. */
 const maxLineLength = 64 * 1024 * 1024;
 const maxRunning = 100;
-/** Requests sent just before the end are still answered for this long; clients wait two seconds before they kill a server. */
+/** How long requests sent just before the input ends are still answered. Clients wait two seconds before they kill a server. */
 const lastAnswersMs = 1_200;
 const cancelledByClient = new PosternError("client_gone", "The client cancelled the call.");
 const closedByClient = new PosternError("client_gone", "The client closed the connection.");
 
 /**
- * Forwards lines of JSON-RPC to the gateway's `/mcp`, and its answers back, until the input ends. Requests that are not answered soon after
- * that are cancelled. The gateway is the only server; the bridge just keeps the session of clients of the 2025 specifications, and reopens
+ * Forwards lines of JSON-RPC to the gateway's `/mcp`, and the answers back, until the input ends. Requests still unanswered shortly after
+ * its end are cancelled. The gateway is the only server; the bridge just keeps the session of clients of the 2025 specifications, and reopens
  * it if the gateway has dropped it.
  */
 export async function bridgeMcp(options: BridgeOptions): Promise<void> {
@@ -86,7 +86,7 @@ class McpBridge {
     this.#session = new BridgeSession(options, this.#ending.signal, (session) => this.#listen(session));
   }
 
-  /** Later messages wait neither for the answer to this one nor for the gateway to accept it, so that a cancellation gets through. */
+  /** Later messages do not wait until this one is accepted or answered, so that a cancellation is sent immediately. */
   async take(message: Message): Promise<void> {
     const { id, method } = message;
     if (method === "notifications/cancelled" && this.#cancelHere(message)) return;
@@ -121,7 +121,7 @@ class McpBridge {
     await this.#session.end();
   }
 
-  /** In the newer specification, a call is cancelled by ending its connection. In both, unsent messages are dropped. */
+  /** In the newer specification, a call is cancelled by ending its connection. In both specifications, unsent messages are dropped. */
   #cancelHere({ params }: Message): boolean {
     const requestId = params?.["requestId"];
     if (typeof requestId !== "string" && typeof requestId !== "number") return false;

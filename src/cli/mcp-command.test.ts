@@ -80,7 +80,7 @@ test("a restarted gateway is found again, with the subscriptions; unanswered cal
   await expect.poll(() => slow.signals.length, patient).toBe(1);
   await first.close();
   expect(await lost).toContain("gateway");
-  // Calls made in between wait for it.
+  // Calls made between the two gateways wait for the second one.
   const early = client.callTool({ name: "echo", arguments: { text: "early" } });
   await sleep(50);
   const second = await startMcpServer({ tools: [echoTool], config: { socketPath, auth: "none" } });
@@ -99,7 +99,7 @@ test("an invalid message and a refusal of the gateway are error responses", asyn
   const { socketPath } = await startMcpServer({ tools: [echoTool] });
   const ping = JSON.stringify({ jsonrpc: "2.0", id: 5, method: "tools/list" });
   async function* stdin() {
-    yield Buffer.from(`nonsense\n\n${ping}\n`); // the end of input: earlier requests are still answered
+    yield Buffer.from(`nonsense\n\n${ping}\n`); // the input ends here; earlier requests are still answered
   }
   const { code, stdout } = await runCommand(["mcp"], {
     ports: { token: async () => "pst_revoked", socketPath: async () => socketPath },

@@ -7,12 +7,12 @@ import { connectionError, parseJson, problemOf } from "./gateway-client.ts";
 export interface McpCall {
   readonly method: "GET" | "POST" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON; null has none. */
+  /** JSON; null for a request without a body. */
   readonly body: string | null;
   readonly signal: AbortSignal;
 }
 
-/** How it was answered. */
+/** The response to a call. */
 export interface McpAnswer {
   readonly status: number;
   readonly sessionId: string | null;
@@ -34,7 +34,7 @@ const maxAnswerChars = 64 * 1024 * 1024;
 const silenceMs = { stream: 60_000, call: 700_000 };
 
 /**
- * Sends it through the gateway's Unix socket, with a token: not as the owner.
+ * Sends a call through the gateway's Unix socket with a token, and so not as the owner.
  * @returns when the answer has ended
  * @throws PosternError `gateway_not_running`, or the signal's reason
  */
@@ -145,14 +145,14 @@ export type MessageId = z.infer<typeof idSchema>;
 
 const versionKey = "io.modelcontextprotocol/protocolVersion";
 
-/** The version that a message of the newer specification carries; null for those of 2025. */
+/** The protocol version in a message of the newer specification; null for messages of the 2025 specifications. */
 export function versionOf({ params }: Message): string | null {
   const { _meta: meta } = params ?? {};
   const version = meta?.[versionKey];
   return typeof version === "string" ? version : null;
 }
 
-/** The headers in which such a message repeats its fields. @see MCP 2026-07-28, "Streamable HTTP" */
+/** The headers in which a message of the newer specification repeats its fields. @see MCP 2026-07-28, "Streamable HTTP" */
 export function headersOf(message: Message, version: string): Readonly<Record<string, string>> {
   const { method, params } = message;
   if (method === undefined) return { "mcp-protocol-version": version };

@@ -26,7 +26,7 @@ interface PurgeOptions extends DeleteOptions {
   readonly all?: true;
 }
 
-/** In one run; a further run deletes more. */
+/** Maximum entries deleted in one run; another run deletes more. */
 const maxPurged = 100_000;
 const pageSize = 200;
 
@@ -85,7 +85,7 @@ async function purge(gateway: PosternClient, { options, context }: Run<PurgeOpti
   if (!options.yes) {
     if (logIds.length === 0) return context.stderr("Nothing to delete.\n");
     const many = logIds.length === maxPurged ? ", the newest of them," : "";
-    // The ID that was typed can be a prefix.
+    // Uses the expanded ID, because the typed ID can be a prefix.
     const of = options.session === undefined ? "" : ` of session ${plainLine(options.session)}`;
     const what = `${count(logIds.length, "entry", "entries")}${of}${many}`;
     context.stderr(`${what} will be permanently deleted. Delete? [y/N] `);

@@ -11,7 +11,7 @@ export interface CommonOptions {
 
 /**
  * Adds `--json`, and the examples and exit codes to the help.
- * @param error what else exit code 1 means
+ * @param error another meaning of exit code 1 for this command
  */
 export function describe(command: Command, examples: readonly string[], error?: string): Command {
   examplesByCommand.set(command, examples);
@@ -127,7 +127,7 @@ export function exitCodeOf(error: unknown): number {
   return error.code === "usage" ? exitCodes.usage : exitCodes.error;
 }
 
-/** The next step after an error, because capabilities do not know the commands. */
+/** The next step after an error. Defined here, because capabilities do not know the commands. */
 const advice: Readonly<Record<string, string>> = {
   session_not_found: "List sessions with `postern coding list`. An ID can be shortened to 4 or more characters.",
   token_not_found: "List tokens with `postern token list`.",

@@ -74,7 +74,7 @@ export function cutEnd(line: string, columns: number): string {
   return `${within(charactersOf(line), columns - 1).join("")}…`;
 }
 
-/** Cuts the start instead, for paths. */
+/** Cuts the start of a line instead of its end, for paths. */
 export function cutStart(line: string, columns: number): string {
   if (widthOf(line) <= columns) return line;
   return `…${within(charactersOf(line).toReversed(), columns - 1)

@@ -35,7 +35,7 @@ export interface RunningGateway {
   endTerminals(): Promise<void>;
 }
 
-/** A folder's profile as stored: everything, with the values of its variables. */
+/** A folder's complete profile as stored, including the values of its variables. */
 interface StoredProfile {
   readonly settings: Omit<FolderProfile, "folderId" | "path" | "env" | "updatedAt">;
   readonly env: Readonly<Record<string, string>>;
@@ -184,7 +184,7 @@ export interface CliService {
   }>;
 }
 
-/** What runs for a state folder, according to its processes. */
+/** The processes that run for a state folder. */
 export interface MachineState {
   /** The state folder. */
   readonly home: string;

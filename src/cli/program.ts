@@ -116,8 +116,8 @@ function addVersionCommand(program: Command, context: CliContext & { readonly ve
 }
 
 /**
- * `help coding ask` becomes `coding ask --help`, because commander looks one word deep. `-V` is the former `-v`, and `logs` the
- * former `memory`, for one more version.
+ * `help coding ask` becomes `coding ask --help`, because commander looks one word deep. `-V` and `logs`, the former names
+ * of `-v` and `memory`, work for one more version.
  */
 function normalized(given: readonly string[], { stderr }: Pick<CliContext, "stderr">): readonly string[] {
   if (given[0] === "-V") return ["--version"];
@@ -146,7 +146,7 @@ function commandOf(program: Command, argv: readonly string[]): string {
   return names.join(" ");
 }
 
-/** Every usage error, with the help to read. */
+/** The text of a usage error, with the help command to run. */
 function usageText(text: string, command: string): string {
   const message = plainLine(text.replace(/^error: /, ""))
     .replace(/^command-argument value '(.*?)' is invalid for argument '(.*?)'\./, "'$1' is not a valid <$2>.")

@@ -8,7 +8,7 @@ import { count, plainLine, printableJson } from "./plain-text.ts";
 import type { CliContext, GatewayOverrides, RunningGateway } from "./ports.ts";
 import { boxed, qrCode } from "./sign-in-box.ts";
 
-/** Longer than open requests have to finish. */
+/** Longer than the time that open requests have to finish. */
 const closeTimeoutMs = 10_000;
 
 interface ServeOptions extends GatewayOverrides, CommonOptions {

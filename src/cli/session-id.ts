@@ -30,7 +30,7 @@ export async function resolveSessionIds(command: Command, context: CliContext): 
   if (typeof option === "string") command.setOptionValue("session", await sessionIdOf(option, context));
 }
 
-/** The ID that `given` stands for. If no session matches, it is returned unchanged: the gateway reports that, and memory also knows other IDs. */
+/** The ID that `given` stands for. If no session matches, returns `given`: the gateway reports unknown IDs, and memory has other IDs. */
 async function sessionIdOf(given: string, context: CliContext): Promise<string> {
   if (given === lastWord) return lastSession(context);
   if (given.length < minPrefix || isWhole(given)) return given;

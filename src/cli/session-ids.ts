@@ -1,6 +1,6 @@
 import { request } from "node:http";
 
-/** More than a person chooses from a list. */
+/** Longer than a list that a person would choose from. */
 const maxIds = 50;
 /** More than a list of 50 sessions needs. */
 const maxAnswerBytes = 4 * 1024 * 1024;
@@ -9,7 +9,7 @@ const maxAnswerBytes = 4 * 1024 * 1024;
  * Prints the newest sessions for shell completion, one `id<tab>title` per line, or nothing if no gateway responds in time. Imports no other
  * module, because each would make the user wait longer after Tab.
  *
- * @param options `withinMs`: since this process began
+ * @param options `withinMs`: the deadline, counted from the start of this process
  */
 export async function printSessionIds(socketPath: string, { withinMs }: { readonly withinMs: number }): Promise<void> {
   const leftMs = withinMs - performance.now();

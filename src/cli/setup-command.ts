@@ -19,7 +19,7 @@ interface SetupOptions extends CommonOptions {
   readonly agent?: string;
   readonly binary?: string;
   readonly install?: true;
-  /** Undefined: setup asks or, without questions, does not do it. */
+  /** If undefined, setup asks whether to log in; without questions, it does not log in. */
   readonly login?: boolean;
   readonly folder?: string;
   readonly link?: true;
@@ -31,7 +31,7 @@ const folderScopes: readonly FolderScope[] = ["files", "coding"];
 
 interface SetUp {
   readonly agents: ListAgentsOutput;
-  /** About the versions of configured agents. */
+  /** Notices about the versions of configured agents. */
   readonly notices: readonly string[];
   readonly folder: Folder | null;
   readonly signIn: SignInLink | null;
@@ -186,7 +186,7 @@ async function planByFlags(
     if (options.install && agent !== undefined && binary === null && (agent.binary === null || old !== null)) {
       binary = (await installAgent(agent, place)).binary;
     } else if (old !== null && options.yes) {
-      // An error would leave the others unconfigured too.
+      // Skips this agent, because an error would leave the other agents unconfigured too.
       tooOldAgents.push(noticeText(old));
       continue;
     }

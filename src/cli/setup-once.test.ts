@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { posternEnvironment, runPostern } from "../../test/support/postern-process.ts";
 import { makeTempFolder } from "../../test/support/temp-folder.ts";
 
-// Each starts processes of Node, on a machine that may be busy with other tests.
+// Each test starts Node processes, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
 
 /** A server whose programs answer as the agents do, without a login. */

@@ -9,7 +9,7 @@ import { openCommandStores } from "../app/command-stores.ts";
 import { loadConfig } from "../app/config.ts";
 import type { ListAgentsOutput } from "../wire/coding.ts";
 
-// Each starts processes of Node, on a machine that may be busy with other tests.
+// Each test starts Node processes, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 90_000 });
 
 const enter = "\r";
@@ -214,7 +214,7 @@ test("Ctrl-C in an agent's login ends only the login", async () => {
   await answer(terminal, /Agents \(space/, enter);
   await answer(terminal, /Log in to Claude Code now/, enter);
   await answer(terminal, /Code from the browser:$/m, ctrlC);
-  // The shell around it exits on Ctrl-C as well, so its exit code is not the command's.
+  // The shell that runs the command also exits on Ctrl-C, so its exit code is not the command's.
   await answer(terminal, /is not logged in yet[^]*claude-code +default +logged_out/, "");
   expect(await machine.agents()).toMatchObject({ agents: [{ name: "claude-code" }] });
 });
@@ -240,7 +240,7 @@ test("every step has a flag, and a second run changes nothing", async () => {
   await answer(terminal, /Code from the browser:$/m, "1234\r");
   expect((await terminal.ended()).code).toBe(0);
   expect(await machine.agents()).toMatchObject({ default: "codex", agents: [{ login: "logged_in" }, {}] });
-  // With an existing login, none is started.
+  // If the agent is already logged in, no login is started.
   const again = await machine.start("--yes", "--login");
   expect((await again.ended()).code).toBe(0);
 });

@@ -59,7 +59,7 @@ async function askForProgram(
 ): Promise<string | null | typeof cancelled | typeof skipped> {
   let old = tooOld(agent, place.stores);
   if (agent.binary !== null && old === null) {
-    // Keeps a path that was configured before.
+    // Keeps a path that is already configured.
     const onPath = await place.stores.agents.locate(agent.name, null);
     return onPath.binary === agent.binary ? null : agent.binary;
   }

@@ -19,7 +19,7 @@ const quietModules = 2;
 
 /** A QR code made of half blocks, for a dark terminal. Null if the terminal is too narrow. */
 export async function qrCode(text: string, columns: number | null): Promise<string | null> {
-  const { renderUnicodeCompact } = await import("uqr"); // most starts need none
+  const { renderUnicodeCompact } = await import("uqr"); // loaded here, because most starts show no QR code
   const code = renderUnicodeCompact(text, { border: quietModules });
   return columns !== null && widthOf(code.split("\n", 1)[0] ?? "") > columns ? null : code;
 }

@@ -26,7 +26,7 @@ async function uninstall(argv: readonly string[], answers: string | null) {
   return { ...run, removed };
 }
 
-/** In pieces, as from a terminal or a pipe. */
+/** Yields input in pieces, as a terminal or a pipe does. */
 async function* typed(text: string): AsyncGenerator<Uint8Array> {
   for (const piece of text.match(/[\s\S]{1,3}/g) ?? []) yield Buffer.from(piece);
 }

@@ -109,7 +109,7 @@ function dryRun(
   context.stdout(lines([...text, ...stays, ...worktreeText(worktrees), ...none]));
 }
 
-/** Worktrees of sessions, which are always kept. A gateway that does not respond can still be removed. */
+/** Worktrees of sessions, which are always kept. Postern can be removed even if the gateway does not respond. */
 async function openWorktrees(context: CliContext): Promise<readonly string[]> {
   const { sessions } = await connect(context)
     .then((gateway) => gateway.codingListSessions({ limit: pageSize }, { output: listOutputSchema }))

@@ -1,5 +1,5 @@
 /**
- * Removes what must not reach another user's terminal from a program's output: see {@link passedControlSequence}. Sequences are held
+ * Removes from a program's output whatever must not reach another user's terminal: see {@link passedControlSequence}. Sequences are held
  * until complete and written in a normalized form, so that all terminals read them the same way.
  */
 export interface TerminalFilter {
@@ -48,7 +48,7 @@ export function createTerminalFilter(options: { readonly maxStringLength?: numbe
     return passed;
   }
 
-  /** Handles characters that end or start a sequence in any state, like the VT500 and xterm; undefined for others. */
+  /** Handles characters that end or start a sequence in any state, as the VT500 and xterm do; undefined for others. */
   function anywhere(code: number): string | undefined {
     if (code === 0x1b || code === 0x9c) {
       const passed = finished();
@@ -161,7 +161,7 @@ function stateAfterEscape(character: string): State {
 
 /**
  * An allowlist of control sequences for observers' terminals: sequences that change the screen, and modes for input. It excludes
- * sequences to which terminals respond (the host's screen model does), that reach outside the terminal (clipboard, files, printer,
+ * sequences to which terminals respond (only the host's screen model responds), that reach outside the terminal (clipboard, files, printer,
  * window), that change how it decodes bytes, and that change its settings (colours, keyboard protocols).
  *
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html

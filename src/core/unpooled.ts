@@ -3,7 +3,7 @@ let loading = 0;
 
 /**
  * Runs `load` without Node's shared memory pool for small buffers. For a library that reads a buffer's whole `ArrayBuffer` instead of the
- * buffer, and so the contents of others.
+ * buffer, and thus the contents of other buffers.
  */
 export async function unpooled<T>(load: () => Promise<T>): Promise<T> {
   loading += 1;

@@ -1,7 +1,7 @@
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
-/** Commands that act on the running gateway; `postern serve` alone refuses while it runs. */
+/** Commands that act on the running gateway. While it runs, `postern serve` by itself refuses to start. */
 export interface GatewayCommands {
   readonly restart: string;
   /** Restarts it with the installed version. */
@@ -12,11 +12,11 @@ export interface GatewayCommands {
 
 /** What answers at the gateway's addresses. */
 export interface GatewayState {
-  /** Its version on its Unix socket; `silent`: it accepts connections and does not respond. */
+  /** The version of the gateway on its Unix socket; `silent`: it accepts connections but does not respond. */
   readonly socket: { readonly version: string } | "silent" | "free";
   /** Its process; null when none runs, or it is unknown. */
   readonly pid: number | null;
-  /** On each address that it listens on, or that is configured while none runs; `other`: another program. */
+  /** What listens on each of its addresses, or on the configured ones if no gateway runs; `other`: another program. */
   readonly addresses: readonly {
     readonly address: string;
     readonly port: number;
@@ -24,7 +24,7 @@ export interface GatewayState {
     /** The other program; null when unknown. */
     readonly owner: { readonly pid: number; readonly name: string } | null;
   }[];
-  /** A free port instead of a port in use; null if none is in use. */
+  /** A free port to use instead of one that is taken; null if none is taken. */
   readonly freePort: number | null;
   /** The version of this command. */
   readonly version: string;

@@ -14,7 +14,7 @@ export interface AgentFixes {
   readonly logIn: string | null;
 }
 
-/** An installed version that is too old, or newer than the tests. */
+/** An installed version that is too old, or newer than the versions that were tested. */
 export interface VersionNotice {
   readonly kind: "too_old" | "untested";
   readonly message: string;

@@ -9,7 +9,7 @@ import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
 const mebibyte = 1024 * 1024;
-/** More than busy agents write in a day. */
+/** Below this, the disk is low on space. Busy agents write less than this in a day. */
 const lowBytes = 1024 * mebibyte;
 const criticalBytes = 100 * mebibyte;
 /** The size of a key, as `platform/secret-box` writes it. */
@@ -174,10 +174,10 @@ export function checkStore(
   }
 }
 
-/** A harmless difference between two machines. */
+/** The clock difference between two machines that is harmless. */
 const toleranceMs = 60_000;
 
-/** With a clock behind stored times, links and tokens live too long and order is lost. */
+/** If the clock is behind the stored times, links and tokens stay valid too long, and the order of records is lost. */
 export function checkClock(nowMs: number, newest: readonly (number | null)[]): readonly Finding[] {
   const behindMs = Math.max(0, ...newest.flatMap((at) => (at === null ? [] : [at - nowMs])));
   if (behindMs <= toleranceMs)

@@ -56,7 +56,7 @@ const defaultLimits: EventLimits = { maxEvents: 10_000, maxAgeMs: 7 * 86_400_000
 /** A write blocks the process on SQLite, so it waits until the call that caused it was answered. */
 const writeDelayMs = 50;
 const retryDelayMs = 1_000;
-/** For times when the store cannot be written. Beyond this, the oldest events are dropped and logged. */
+/** The most events held while the store cannot be written. Beyond this, the oldest are dropped, and this is logged. */
 const maxWaiting = 10_000;
 const maxRecent = 1_000;
 const pruneEvery = 500;

@@ -5,7 +5,7 @@ import { originId } from "./event-id.ts";
 
 export interface EventBatch {
   readonly events: readonly SessionEvent[];
-  /** By session; null deletes. */
+  /** Memos by session; null deletes the memo. */
   readonly memos: ReadonlyMap<string, string | null>;
   readonly at: number;
 }

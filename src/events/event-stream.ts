@@ -15,7 +15,7 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
 }
 
-/** A message to a reader. `position` comes first and after each silence: resume there when the connection breaks. */
+/** A message to a reader. `position` is sent first and after each silence: a reader resumes there when the connection breaks. */
 export type StreamMessage =
   | { readonly kind: "position"; readonly id: string }
   | { readonly kind: "event"; readonly event: SessionEvent }
@@ -26,7 +26,7 @@ const heartbeatMs = 15_000;
 const pageSize = 200;
 
 /**
- * Streams the events a reader can see, as they are written. Slow readers do not use memory: each reads on from its position, and gets
+ * Streams the events a reader can see, as they are written. Slow readers do not use memory: each continues reading at its position, and gets
  * `reset` if events there are no longer kept. Ends when the signal is aborted.
  */
 export async function* streamEvents(

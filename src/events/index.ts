@@ -14,7 +14,7 @@ export type EventsErrorCode = "invalid_request" | "webhook_not_found";
 export interface Events {
   readonly publisher: Pick<EventLog, "publish" | "flush" | "memoOf" | "memos">;
   readonly webhooks: Webhooks;
-  /** Events the reader can see, from its last one on. */
+  /** Events that the reader can see, after the last one that it received. */
   stream(options: StreamOptions): AsyncGenerator<StreamMessage, void>;
   /** Writes queued events and stops deliveries, which continue after the next start. Idempotent. */
   close(): Promise<void>;

@@ -26,7 +26,7 @@ interface WebhookSenderDeps {
   readonly random: () => number;
 }
 
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const retryStoreMs = 5_000;
 const pruneEvery = 100;
 

@@ -124,7 +124,7 @@ export function createWebhookStore(deps: { readonly db: Kysely<Tables>; readonly
       return row.count;
     },
 
-    /** Any account's if `accountId` is null. */
+    /** If `accountId` is null, the webhook can belong to any account. */
     async find(webhookId: string, accountId: string | null): Promise<StoredWebhook | null> {
       let query = db.selectFrom("webhooks").selectAll().where("webhook_id", "=", webhookId);
       if (accountId !== null) query = query.where("account_id", "=", accountId);

@@ -32,7 +32,7 @@ export interface WebhookOwner {
 /** Webhooks receive each event at least once, in order unless a receiver keeps failing. */
 export interface Webhooks {
   /**
-   * @returns also the secret, which is shown only once
+   * @returns the webhook with its secret, which is shown only once
    * @throws PosternError `webhook_url_refused` for a URL that no event can reach, `invalid_request` for too many
    */
   add(owner: WebhookOwner, wanted: AddWebhookInput): Promise<AddedWebhook>;
@@ -46,7 +46,7 @@ export interface Webhooks {
     options: { readonly state?: DeliveryState | undefined; readonly limit?: number | undefined },
   ): Promise<readonly Delivery[]>;
   /**
-   * Sends dead events again, all or the named ones, and enables the webhook if it was disabled.
+   * Sends dead events again (all, or those with the given ids), and enables the webhook if it was disabled.
    * @returns how many
    * @throws PosternError `webhook_not_found`
    */

@@ -8,9 +8,9 @@ export interface CloneAddress {
   readonly localPath: string | null;
   /** The value of `GIT_ALLOW_PROTOCOL`: Git uses no others, also after a redirect. */
   readonly protocols: string;
-  /** Sent to this origin only, from Git's environment: every user of the machine can read command lines. */
+  /** Sent to this origin only. Git gets it in its environment, because every user of the machine can read command lines. */
   readonly login: { readonly origin: string; readonly header: string; readonly secret: string } | null;
-  /** The last part, as a name for a directory; empty if there is none. */
+  /** The last part of the address, as the name of a directory; empty if there is none. */
   readonly name: string;
 }
 
@@ -18,7 +18,7 @@ const remote = "https:http:ssh";
 /** `user@host:path`; no part can be read as an option. */
 const scpForm = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:(?![:/]{2})[^-:][^:]*$/;
 
-/** @throws PosternError `invalid_request` for anything but a plain address: Git would run programs for others, such as `ext::` */
+/** @throws PosternError `invalid_request` for anything but a plain address: for other addresses, such as `ext::`, Git would run programs */
 export function parseCloneAddress(given: string): CloneAddress {
   if (/[\s\p{Cc}]/u.test(given) || given.startsWith("-") || /^[A-Za-z0-9+.-]*::/.test(given)) throw refused();
   if (given.startsWith("/")) return local(given);

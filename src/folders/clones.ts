@@ -40,7 +40,7 @@ interface Job {
   readonly ended: PromiseWithResolvers<void>;
 }
 
-/** Each uses the whole network and disk. */
+/** One clone can already use the whole bandwidth of network and disk. */
 const maxRunning = 3;
 /** The oldest finished clones are dropped. */
 const maxKept = 50;
@@ -79,7 +79,7 @@ export function createClones(deps: {
   async function placeFor({ parent, name, scopes }: CloneInput, address: CloneAddress) {
     const holder = await folders.folderOf(parent);
     if (holder === null) throw notRegistered(parent);
-    // Git would read the folders of others as this user.
+    // Git runs as this user, so it could read a local repository in a folder that is not registered.
     const local = address.localPath === null ? null : await folders.folderOf(address.localPath);
     if (address.localPath !== null && local === null) throw notRegistered(address.localPath);
     const called = name ?? address.name;
@@ -110,7 +110,7 @@ export function createClones(deps: {
         GIT_CONFIG_COUNT: "2",
         GIT_CONFIG_KEY_0: `http.${login.origin}/.extraHeader`,
         GIT_CONFIG_VALUE_0: login.header,
-        // After a redirect, Git sends the header with its next requests to the other server.
+        // If Git followed a redirect, it would send this header to the other server with its next requests.
         GIT_CONFIG_KEY_1: "http.followRedirects",
         GIT_CONFIG_VALUE_1: "false",
       }),
@@ -125,7 +125,7 @@ export function createClones(deps: {
     if (job.ending !== null) return settle(job, job.ending);
     const how = ["--progress", "--template=", ...(address.localPath === null ? [] : ["--no-local"])];
     const argv = [...inert, "clone", ...how, "--", address.url, path];
-    // Its own group, which is ended as a whole.
+    // In its own process group, which is ended as a whole.
     const child = spawn(git, argv, {
       env: environmentOf(address),
       stdio: ["ignore", "ignore", "pipe"],
@@ -179,7 +179,7 @@ export function createClones(deps: {
     job.ended.resolve();
   }
 
-  /** Only the directory that was made for it. */
+  /** Removes the directory, if it is still the one that was made for the clone. */
   async function removeMade({ now, made }: Job): Promise<void> {
     try {
       if ((await identityOf(now.path)) === made) await rm(now.path, { recursive: true, force: true });

@@ -21,8 +21,8 @@ const looksAtOnce = 32;
 const missing = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "ENAMETOOLONG", "EPERM"] as const;
 
 /**
- * Directories that start with `typed`, an absolute path, among those in which the caller can use files or agents: registered folders on
- * the way as a whole, and their content. Hidden ones only if the last component starts with a dot; never Postern's own.
+ * Directories that start with `typed`, an absolute path, among those in which the caller can use files or agents: whole paths of
+ * registered folders, and their content. Hidden directories only if the last component starts with a dot; never Postern's own.
  * @param places `home` is Postern's own state folder
  * @throws PosternError `invalid_request` if the path is not absolute
  */

@@ -35,7 +35,7 @@ const resolvedAtOnce = 64;
 export interface AllowedDir {
   /** Its real path. */
   readonly dir: string;
-  /** Whether the owner trusts its content: registered with `coding`, or named by the owner while nothing is registered. */
+  /** Whether the owner trusts its content: registered with `coding`, or requested by the owner while no folder is registered. */
   readonly trusted: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface Folders {
   /**
    * The rule. Paths outside are rejected in the same way whether they exist or not.
    *
-   * @param rule `ownRequest` is false for a request that is not the owner's own; it is never trusted while nothing is registered
+   * @param rule `ownRequest` is false for another caller's request: its directory is not trusted while no folder is registered
    * @throws PosternError `invalid_request` (not absolute) | `dir_not_allowed` | `dir_not_found`
    */
   resolveAllowedDir(dir: string, rule: Rule & { readonly ownRequest?: boolean }): Promise<AllowedDir>;
@@ -154,7 +154,7 @@ export function createFolders(deps: {
     async visibleAmong(dirs, rule) {
       const paths = dirs.filter(isPath);
       const [{ path: home }, folders] = await Promise.all([resolvePath(deps.home), store.list()]);
-      // A repository around the state folder must not show what is in it.
+      // A repository that contains the state folder must not show the state folder's files.
       if (folders.length === 0 && rule.within === null) return new Set(paths.filter((path) => !holds(home, path)));
       const visible = new Set<string>();
       for (let from = 0; from < paths.length; from += resolvedAtOnce) {

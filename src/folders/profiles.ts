@@ -103,7 +103,7 @@ export function createFolderProfiles(deps: FolderProfilesDeps): FolderProfiles {
     );
   }
 
-  /** By any path to it. */
+  /** The registered folder to which this path leads. */
   async function registeredAt(path: string): Promise<Folder | undefined> {
     const holder = await folders.folderOf(path);
     return holder?.dir === holder?.folder.path ? holder?.folder : undefined;
@@ -171,7 +171,7 @@ export function createFolderProfiles(deps: FolderProfilesDeps): FolderProfiles {
         const row = await rowOf(trx, path);
         const next = revise({
           settings: settingsOf(row),
-          // Opened when needed: after the loss of the key, a profile can still be replaced.
+          // Decrypted only when needed, so that a profile can still be replaced after the key was lost.
           get env() {
             return variablesOf(row);
           },
@@ -216,7 +216,7 @@ function withoutGaps(given: z.infer<typeof storedSettingsSchema>): ProfileSettin
   return { setup, setupTimeoutMs, teardown, teardownTimeoutMs, agent, model, permissionMode, branchPrefix };
 }
 
-/** The owner's settings take precedence. A script keeps its limit, and a model its agent. */
+/** The owner's settings take precedence. A script stays together with its time limit, and a model with its agent. */
 function filledFrom(own: ProfileSettings, proposed: ProposalContent | null): ProfileSettings {
   if (proposed === null) return own;
   const { setup = null, setupTimeoutMs = null, teardown = null, teardownTimeoutMs = null } = proposed;

@@ -26,7 +26,7 @@ export interface Proposals {
     readonly folder: string;
     /** A directory in it. */
     readonly dir: string;
-    /** The same directory in the worktree whose file counts. */
+    /** The same directory in the worktree whose `.postern.json` is read. */
     readonly checkout: string;
   }): Promise<ProposalContent | null>;
   /** Proposals of the folder itself, and of repositories in it in which an agent was started. */

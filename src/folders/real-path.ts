@@ -84,7 +84,7 @@ async function followLinks(path: string): Promise<string> {
   return real;
 }
 
-/** On a case-insensitive disk, the names as stored. */
+/** The same path with the names as stored, for a case-insensitive disk. */
 async function inRealCase(path: string): Promise<string> {
   for (let prefix = path; prefix !== "/"; prefix = dirname(prefix)) {
     const real = await realPathOf(prefix);

@@ -28,7 +28,7 @@ async function setUp() {
     appRoutes(oauth),
     eventRoutes({
       log,
-      // Sends no event, and ends with the request.
+      // A stream that sends no event and ends when the request does.
       stream: ({ signal }) =>
         (async function* () {
           yield { kind: "position", id: "1" } as const;

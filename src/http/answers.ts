@@ -12,7 +12,7 @@ export function beginStream(reply: FastifyReply, contentType: string): ServerRes
 }
 
 /**
- * Writes text and waits until the connection can take more.
+ * Writes text, and waits until the connection accepts more.
  * @param options `stuckMs`: disconnects a client that reads nothing for this long
  * @returns false if the client is disconnected or stuck, or the signal is aborted
  */

@@ -20,7 +20,7 @@ import { beginStream } from "./answers.ts";
 import type { HttpApp, RouteModule, RouteServer } from "./route-server.ts";
 
 export interface AttachmentRoutesDeps {
-  /** @throws PosternError as `Attachments.add`, and `session_not_found` */
+  /** @throws PosternError `session_not_found`, and the errors of `Attachments.add` */
   readonly add: (
     file: Pick<NewAttachment, "name" | "mediaType"> & { readonly sessionId: string | null },
     body: AsyncIterable<Uint8Array>,
@@ -90,7 +90,7 @@ function addUpload(
         mediaType: mediaType.trim() === "" ? null : mediaType.trim(),
         sessionId: query.sessionId ?? null,
       };
-      // Does not destroy the request, because its connection carries the answer.
+      // Does not destroy the request, because the response is sent on the same connection.
       const body = raw.iterator({ destroyOnReturn: false });
       return reply.code(201).send(await add(file, body, principalOf(request)));
     },
@@ -155,11 +155,11 @@ export async function sendFile(
     file,
     beginStream(reply.headers(headers), headers["content-type"] ?? "application/octet-stream"),
   ).catch(
-    () => reply.raw.destroy(), // the client left, or sees that the file is incomplete
+    () => reply.raw.destroy(), // the client left, or now notices that the file is incomplete
   );
 }
 
-// A client that still sends gets time to read why its file was refused.
+// Time for a client that is still sending to read why its file was refused.
 const drainMs = 10_000;
 
 function stopReading({ raw }: FastifyReply, clock: Clock): void {
@@ -177,7 +177,7 @@ function fileNameOf(header: string | undefined): string {
   }
 }
 
-/** A browser never runs a file: it gets a fixed media type, must not guess another one, and a page made from the file has no rights. */
+/** Prevents browsers from running a file: the media type is fixed and not guessed, and a page made from the file has no rights. */
 export function fileHeaders({
   name,
   mediaType,

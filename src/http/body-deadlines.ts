@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 
 /** Time for the body of a request to arrive. Responses are not limited. */
 export const bodyMs = 60_000;
-/** The limit for a body that may take long: it is ended if nothing arrives for {@link bodyMs}, and after this time at the latest. */
+/** The limit for a slow body: its request is ended after this time, or earlier if nothing arrives for {@link bodyMs}. */
 export const slowBodyMs = 3_600_000;
 
 /**

@@ -124,7 +124,7 @@ describe("a browser's sign-in", () => {
   });
 });
 
-/** A page on another port: the browser sends our cookie, and the page's own origin if any. */
+/** A request by a page on another port: the browser adds our cookie, and the page's origin if it sends one. */
 test("a page on another port of the host, which gets the cookie, can do nothing with it", async () => {
   const { browser, port, folder, folders, accounts, send } = await setUp();
   const { accountId } = await accounts.owner();

@@ -56,7 +56,7 @@ test("a page on another port, which gets the cookie, cannot open a WebSocket; ne
   }
   const host = `evil.example:${port}`;
   expect(await attempt({ host, origin: `http://${host}` }, stolen)).toBe(403);
-  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // no attempt has consumed it
+  expect(await attempt({ origin: own }, stolen)).toBe("browser"); // the refused attempts did not consume the ticket
 });
 
 test("the gateway's own page cannot open a WebSocket with the cookie alone; a ticket works once", async () => {

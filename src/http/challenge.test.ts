@@ -118,7 +118,7 @@ test("an account's own objects are not available to apps, and to tokens only wit
 });
 
 describe("open connections end within five seconds", () => {
-  // According to the gateway's clock; the effect takes a moment longer.
+  // The five seconds count on the gateway's clock; on the test's clock, the effect takes longer.
   const patience = { timeout: 15_000, interval: 20 };
 
   async function openedBy(

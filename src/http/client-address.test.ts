@@ -60,8 +60,8 @@ test("behind trusted proxies it is the right-most address that is not a proxy's"
   expect(await ask(["203.0.113.1", "192.0.2.7", "10.1.2.3"])).toBe("192.0.2.7"); // several headers are one list
   expect(await ask(["10.1.2.3"])).toBe("10.1.2.3");
   expect(await ask(["::ffff:192.0.2.7"])).toBe("192.0.2.7");
-  expect(await ask(["::FFFF:10.9.9.9"])).toBe("10.9.9.9"); // also trusted in this form, without a client behind it
-  expect(await ask(["203.0.113.1, unknown"])).toBe("127.0.0.1"); // not an address: the last known one
+  expect(await ask(["::FFFF:10.9.9.9"])).toBe("10.9.9.9"); // also trusted in this form; no other client address precedes it
+  expect(await ask(["203.0.113.1, unknown"])).toBe("127.0.0.1"); // not an address, so the last known address is used
   expect(await ask(["2001:DB8:0:0:0:0:0:7"])).toBe("2001:db8::7");
   expect(await ask(["192.0.2.7"], { socketPath })).toBe("local");
 });

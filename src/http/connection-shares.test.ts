@@ -16,7 +16,7 @@ const routes: RouteModule = ({ app, onUpgrade }) => {
     method: "POST",
     url: "/api/echo",
     config: { access: "signed-in" },
-    preParsing: async (_request, reply) => reply.raw.writeProcessing(), // shows a test that the caller is authenticated
+    preParsing: async (_request, reply) => reply.raw.writeProcessing(), // tells the test that the caller is authenticated
     handler: async ({ body }) => body,
   });
   app.route({ method: "POST", url: "/open", config: { access: "public" }, handler: async ({ body }) => body });

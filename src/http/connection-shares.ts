@@ -9,7 +9,7 @@ export const localAddress = "local";
 
 /**
  * The client's address in its shortest form. IPv4-mapped IPv6 addresses are converted to IPv4.
- * @param request `ips` is set with trusted proxies only: from the connection's peer to the farthest address reported by a trusted proxy
+ * @param request `ips` is set only with trusted proxies: the addresses from the connection's peer to the farthest one that they report
  */
 export function clientAddress({ ip, ips }: { readonly ip?: string; readonly ips?: readonly string[] }): string {
   const named = (ips ?? [ip]).map(plainAddress);
@@ -55,7 +55,7 @@ export interface ConnectionShares {
   /** Counts a new connection as unauthenticated until a request on it authenticates. */
   opened(socket: Socket): void;
   /**
-   * A request that is not authenticated yet. Its body must arrive within {@link bodyDeadlineMs}.
+   * Called with a request that is not authenticated yet. Its body must arrive within {@link bodyDeadlineMs}.
    * @param address of the client, which differs from the connection's behind a trusted proxy
    */
   arrived(response: ServerResponse, address: string): void;
@@ -99,7 +99,7 @@ export function createConnectionShares(deps: {
   return {
     admits(response) {
       const { socket } = response.req;
-      if (socket.destroyed) return false; // later requests of the same packet
+      if (socket.destroyed) return false; // a previous request of the same packet closed the connection
       const count = (underWay.get(socket) ?? 0) + 1;
       if (count > maxPipelined) {
         socket.destroy();
@@ -120,7 +120,7 @@ export function createConnectionShares(deps: {
       const { req: request } = response;
       const { socket } = request;
       const share = addressGroup(address);
-      // An authenticated connection stays the caller's, except behind a proxy, which shares connections.
+      // An authenticated connection stays with its caller, except behind a proxy, which can use one connection for several callers.
       const changesHands = callers.has(socket) && share !== shareOf(socket);
       if (changesHands) callers.release(socket);
       if (changesHands || strangers.has(socket)) strangers.hold(socket, share);

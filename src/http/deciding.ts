@@ -24,7 +24,7 @@ export interface Deciding {
   /** The account signed in to the browser; null if none is. */
   viewer(request: FastifyRequest): Promise<Principal | null>;
   /**
-   * The caller that decides: a signed-in browser through a form of our own page with its key; a personal token with `admin`; the owner on
+   * The caller that decides: a signed-in browser that sends our page's form with its key; a personal token with `admin`; the owner on
    * the Unix socket. Over https, the key is optional, but `coding:drive` requires it: other ports of the host get the cookie and can
    * send it with any `Origin`.
    * @param key from the form, if there is no header
@@ -33,7 +33,7 @@ export interface Deciding {
   decider(request: FastifyRequest, key: string | undefined): Promise<Principal>;
   /** The caller in the authorization server's form. */
   asDecider(principal: Principal, request: FastifyRequest): Decider;
-  /** What a form requires the key for. */
+  /** The decisions for which a form requires the browser's key. */
   keyNeededFor(request: FastifyRequest): KeyNeed;
 }
 
@@ -131,7 +131,7 @@ export function credentialsOf(
   if (authorization !== undefined || way.ownOrigin === null) return { kind: "header", authorization };
   const cookies = browserCookies(cookie, way.ownOrigin);
   if (cookies.length === 0 && key === undefined) return { kind: "header", authorization };
-  if (key !== undefined) checkOwnPage(request, way.ownOrigin); // the cookie alone is not accepted anyway
+  if (key !== undefined) checkOwnPage(request, way.ownOrigin); // without a key, the cookie is not accepted anyway
   return { kind: "browser", cookies, key: typeof key === "string" ? key : undefined };
 }
 

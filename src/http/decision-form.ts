@@ -15,9 +15,9 @@ import {
 
 /** How a decision form is submitted. */
 export interface FormWay {
-  /** Path and query of the page, where a sign-in returns to. */
+  /** Path and query of the page, to which a sign-in returns. */
   readonly back: string;
-  /** What requires the browser's key, and therefore JavaScript. */
+  /** The decisions that require the browser's key, and therefore JavaScript. */
   readonly keyNeededFor: KeyNeed;
   /** The account that decides. */
   readonly accountName: string;

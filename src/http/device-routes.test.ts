@@ -100,7 +100,7 @@ test("the sign-in, key and Origin are required as by the decision route", async 
 });
 
 test("a program with an admin token decides; by default it grants the requested scopes except coding:drive", async () => {
-  // As for a client that the owner added: everything is selected at first.
+  // Everything is preselected, as for a client that the owner added.
   const scopes = (["coding:read", "coding:write", "coding:drive"] as const).map((scope) => ({ scope, ticked: true }));
   const { post, server, devices } = await openScene({ scopes });
   const bearer = async (...scopes: readonly ["admin" | "coding:read"]) =>

@@ -36,7 +36,7 @@ export function addDeviceRoutes(
   app.route({
     method: "GET",
     url: oauthPaths.device,
-    // Only decisions count as attempts: viewing reveals nothing more, and any page can make a browser open this one.
+    // Only decisions count as attempts, because viewing reveals nothing more, and any page can make a browser open this page.
     config: { access: "public", limit: "userCodePage" },
     schema: { hide: true, querystring: deviceDecisionFormSchema.pick({ user_code: true }) },
     handler: async (request, reply) => {
@@ -131,7 +131,7 @@ function codeOf(typed = ""): string {
     .slice(0, maxCodeLength);
 }
 
-/** The default scopes: grave ones must be requested explicitly. */
+/** The default scopes: all requested scopes except `coding:drive`, which the caller must name explicitly. */
 function allButDrive({ scopes }: AuthorizationRequest): readonly Scope[] {
   return scopes.map(({ scope }) => scope).filter((scope) => !isGraveScope(scope));
 }

@@ -15,7 +15,7 @@ const places = [
   { url: "/api/coding/draft", params: z.strictObject({}), of: "NewSession", what: "a new session" },
 ] as const;
 
-/** Unsent prompts of the caller's account, shared between its devices. */
+/** Unsent prompts of the caller's account, shared between the account's devices. */
 export function draftRoutes({ drafts }: { readonly drafts: Drafts }): RouteModule {
   return (server) => {
     for (const place of places) registerDraft(server, { ...place, drafts });

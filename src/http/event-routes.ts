@@ -30,7 +30,7 @@ export interface EventRoutesDeps {
 
 // A client that reads nothing for this long is disconnected; it can continue from its last event.
 const stuckMs = 30_000;
-// Far more than one user's tools open, few enough to limit memory.
+// Far more streams than one user's tools open, but few enough to limit memory.
 const defaultMaxStreams = 100;
 const retryMs = 1_000;
 

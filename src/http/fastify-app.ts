@@ -26,7 +26,7 @@ export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challeng
     return503OnClosing: false,
     routerOptions: { maxParamLength: 500 },
     schemaController: { compilersFactory: { buildValidator: neverBuilt, buildSerializer: neverBuilt } },
-    // For invalid URLs, for which no hook runs.
+    // Handles invalid URLs, for which Fastify runs no hook.
     frameworkErrors: (error, request, reply) => {
       answerError(error, { request, reply, log, challenged });
       logRequest(request, { reply, log });
@@ -40,7 +40,7 @@ export function createFastifyApp({ bodyLimitBytes, trustedProxies, log, challeng
   return app;
 }
 
-/** Replaces Fastify's compilers, which are unused with zod and add 40 ms to each start. */
+/** Replaces Fastify's compilers. They are unused with zod, and would add 40 ms to each start. */
 function neverBuilt(): never {
   throw new Error("Schemas of routes are zod schemas.");
 }
@@ -103,7 +103,7 @@ function decode(body: Buffer): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch {
-    return null; // the only thing that a fatal decoder throws for
+    return null; // a fatal decoder throws only for invalid UTF-8
   }
 }
 

@@ -12,7 +12,7 @@ interface FolderScriptRoutesDeps {
 
 const tags = ["coding"];
 
-/** Runs of setup and teardown scripts. */
+/** Lists and repeats runs of setup and teardown scripts. */
 export function folderScriptRoutes({ scripts, rerun }: FolderScriptRoutesDeps): RouteModule {
   return ({ app, principalOf }) => {
     app.route({

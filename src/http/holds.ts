@@ -14,7 +14,7 @@ export interface Hold {
   readonly signal: AbortSignal;
   /** Whether it was aborted because access was lost. */
   readonly isLost: boolean;
-  /** Calls `act` if access is valid: immediately after a recent check, otherwise after a new one. Keeps the order. */
+  /** Calls `act` if access is valid: at once if the last check is recent, otherwise after a new check. Keeps the order of calls. */
   whenHeld(act: () => void): void;
   /** Checks now. @throws PosternError the reason if access is lost */
   check(): Promise<void>;
@@ -46,7 +46,7 @@ export type IsVisible = (
 
 // Revoked access ends within five seconds.
 const recheckMs = 2_000;
-/** How long a check is valid for input: long enough for a few keys, shorter than anyone can revoke and verify. */
+/** How long a check is valid for input: long enough for a few keys, but shorter than it takes to revoke access and test that it ended. */
 const freshMs = 250;
 /** Limits the wait for a database that does not respond. */
 const recheckAllMs = 1_000;
@@ -95,7 +95,7 @@ export function createHolds({ refresh, isVisible, clock = systemClock }: HoldsDe
         try {
           await verify(given, allowed);
         } catch (error) {
-          // Only a refusal ends access. While the database is unavailable, nothing is revoked in it.
+          // Only a refusal ends access. While the database is unavailable, no access can be revoked in it.
           if (isRefusal(error) && open.has(hold)) {
             lost = true;
             end(error);

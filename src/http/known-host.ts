@@ -15,7 +15,7 @@ const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * @param options `hosts` as bound, `port` once listening, `baseUrl` of a proxy
+ * @param options `hosts`: the bound addresses; `port`: known once the gateway listens; `baseUrl`: the address of a proxy
  */
 export function createKnownHosts(options: {
   readonly hosts: readonly string[];
@@ -43,7 +43,7 @@ export function createKnownHosts(options: {
     checkHost(request) {
       const [host = "", another] = request.headersDistinct["host"] ?? [];
       const { url = "" } = request;
-      // An absolute URL in the request line also names a host (RFC 9112 section 3.2.2); both are checked.
+      // An absolute URL in the request line also contains a host (RFC 9112 section 3.2.2); both hosts are checked.
       if (!url.startsWith("/")) originOf(URL.canParse(url) ? new URL(url).host : "");
       return originOf(another === undefined ? host.toLowerCase() : "");
     },

@@ -18,7 +18,7 @@ const maxOwnerConnections = 1_024;
 const headersTimeoutMs = 10_000;
 /** Connections waiting to be accepted. Node's default of 511 fills up in a flood, which delays callers by a second or more. */
 const backlog = 4_096;
-/** Check interval of these timeouts. Node's default of 30 s would determine their real length. */
+/** How often Node checks request timeouts. With its default of 30 s, a timeout could take 30 s longer. */
 const timeoutCheckMs = 1_000;
 const requestTimeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 /** Attempts to find a port that is free on all addresses. */
@@ -56,7 +56,7 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
   const { socketPath } = options;
   const servers: Server[] = [];
   try {
-    // The socket first: its error names another running gateway.
+    // Opens the socket first, because its error reports a gateway that is already running.
     if (socketPath !== null) servers.push(await listenOnSocket(socketPath, options));
     const onTcp = await listenOnTcp(options);
     servers.push(...onTcp.servers);
@@ -70,7 +70,7 @@ export async function openListeners(options: ListenOptions): Promise<Listening> 
 
 function newServer({ onRequest, onUpgrade }: ListenOptions): Server {
   const timeouts = {
-    requestTimeout: 0, // of bodies: see `limitBody`
+    requestTimeout: 0, // `limitBody` limits the time for bodies
     headersTimeout: headersTimeoutMs,
     connectionsCheckingInterval: timeoutCheckMs,
     keepAliveTimeout: 10_000,
@@ -89,7 +89,7 @@ function isWebSocket({ headers }: IncomingMessage): boolean {
 /**
  * Handles invalid and incomplete requests, which never reach a route.
  *
- * Browsers open connections in advance. An idle one is closed without a response, because a request sent at that moment would receive it as
+ * Browsers open connections in advance. An idle one is closed without a response, because a request sent at that moment would receive the response as
  * its own. A partial request gets a 408, after which clients retry (RFC 9110 section 15.5.9).
  */
 export function answerBrokenRequest(error: Error, socket: Duplex & { readonly bytesRead?: number }): void {
@@ -131,7 +131,7 @@ function watchOwnerSocket(path: string, servers: Server[], options: ListenOption
   return watchSocket(path, {
     ...options,
     async listen() {
-      servers[0]?.close(); // before listening, because closing removes the file at this path
+      servers[0]?.close(); // must precede listening, because closing removes the file at this path
       servers.unshift(await listenOnSocket(path, options));
     },
   });

@@ -23,7 +23,7 @@ export interface McpRoutesDeps {
 
 // A client that reads nothing for this long is disconnected; it can continue from its last message.
 const stuckMs = 30_000;
-// Open calls and streams, in total and per caller.
+// Maximum open calls and streams, in total and per caller.
 const defaultMaxOpen = 400;
 const defaultMaxOpenOfCaller = 100;
 
@@ -136,7 +136,7 @@ export function mcpRoutes(deps: McpRoutesDeps): RouteModule {
 
 const requestSchema = z.looseObject({ id: z.union([z.string(), z.number()]), method: z.string() });
 
-/** The error for a client without a session, which cannot fetch the result later. Some clients do not treat the end of the stream as an error. */
+/** Final error for a client without a session, which cannot fetch the result later: some clients do not treat a stream's end as an error. */
 function finalError({ headers, body }: FastifyRequest, reason: unknown): string {
   const request = requestSchema.safeParse(body);
   if (!request.success || headers["mcp-session-id"] !== undefined) return "";

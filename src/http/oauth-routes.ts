@@ -85,7 +85,7 @@ const tooLong = {
   error_description: `The body is larger than ${maxBodyBytes / 1024} KB.`,
 } as const;
 
-/** Bodies without a length are cut off while reading. */
+/** Whether the declared length is too long. A body without a declared length is cut off while it is read. */
 function saysTooLong({ headers }: FastifyRequest): boolean {
   return Number(headers["content-length"] ?? 0) > maxBodyBytes;
 }
@@ -114,14 +114,14 @@ function addPreflight(app: HttpApp, { method, path }: { readonly method: string;
   });
 }
 
-/** RFC 8414; with a path in the base URL, also at the path of section 3.1. */
+/** RFC 8414 metadata; if the base URL has a path, also at the path that section 3.1 defines. */
 function addMetadata(app: HttpApp, { oauth, baseUrl }: OAuthRoutesDeps): void {
   const basePath = new URL(baseUrl()).pathname.replace(/\/+$/, "");
   const paths = [oauthPaths.metadata, ...(basePath === "" ? [] : [`${oauthPaths.metadata}${basePath}`])];
   for (const path of paths) addDocument(app, { path, describe: () => oauth.metadata() });
 }
 
-/** RFC 9728: of the API at the root, and of `/mcp` at the path of section 3.1. */
+/** RFC 9728 metadata: of the API at the root, and of `/mcp` at the path that section 3.1 defines. */
 function addProtectedResources(
   app: HttpApp,
   { oauth, baseUrl, server }: OAuthRoutesDeps & { readonly server: RouteServer },
@@ -129,7 +129,7 @@ function addProtectedResources(
   for (const suffix of ["", oauthPaths.mcp]) {
     addDocument(app, {
       path: `${oauthPaths.protectedResource}${suffix}`,
-      // Clients compare it with the address they were given.
+      // Clients compare the resource with the address that they were configured with.
       describe: (request) => oauth.protectedResource(`${server.ownOriginOf(request) ?? baseUrl()}${suffix}`),
     });
   }

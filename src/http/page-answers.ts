@@ -7,9 +7,9 @@ import { type Html, type HtmlPart, html, mistakePage, passingPage, signInAndBack
 import { toProblem } from "./problem-response.ts";
 
 /**
- * Own files only, in no frame. No `form-action`: Chromium applies it to the redirect that answers a form, which leads to the client.
- * `same-origin` and not `no-referrer`: with the latter Chromium sends `Origin: null` with a form, and a legitimate decision would be refused.
- * No `Cross-Origin-Opener-Policy`: a client that opened this page in its own window gets the answer there.
+ * Own files only, in no frame. No `form-action`: Chromium also applies it to the redirect after a form, which leads to the client.
+ * `same-origin`, because with `no-referrer` Chromium sends `Origin: null` with a form, and a legitimate decision would be refused.
+ * No `Cross-Origin-Opener-Policy`: a client that opened this page in its own window receives the answer in that window.
  */
 const pageHeaders = {
   "cache-control": "no-store",
@@ -41,7 +41,7 @@ export function prefersPage({ headers: { accept = "", authorization } }: Fastify
 
 /** Redirects to the sign-in, which returns to the path `back`. */
 export function askToSignIn(request: FastifyRequest, reply: FastifyReply, back: string): FastifyReply {
-  // Browsers do not send strict cookies on navigation from another site. This page reloads the path from our own site.
+  // Browsers do not send strict cookies on navigation from another site. The page sent here reloads the path from our own site.
   if (request.method === "GET" && request.headers["sec-fetch-site"] === "cross-site") {
     return sendPage(reply, 200, passingPage(back));
   }

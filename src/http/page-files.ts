@@ -157,7 +157,7 @@ legend {
 }
 `;
 
-/** How long buttons are disabled after a page becomes visible: a page could be placed under the second click of a double click. */
+/** How long buttons are disabled after a page becomes visible, so that it cannot be placed under the second click of a double click. */
 const calmMs = 500;
 
 /**

@@ -70,7 +70,7 @@ export function mistakePage(mistake: {
   );
 }
 
-/** Longer paths are not returned to: a request's header is limited to 16 KiB, and encoding makes the path longer. */
+/** A sign-in does not return to longer paths: a request's header is limited to 16 KiB, and encoding makes the path longer. */
 const maxReturnLength = 8_000;
 
 /** The sign-in page that returns to the path `back`. */

@@ -24,7 +24,7 @@ async function setUp(config: Partial<HttpConfig> = {}) {
   place.baseUrl = origin;
   const browser = await signInBrowser(server, { origin });
   const authenticator = createAuthenticator({ origin });
-  /** As a page without a sign-in. */
+  /** Sends a request from a page without a sign-in. */
   const asStranger = (
     path: string,
     body?: object,
@@ -75,7 +75,7 @@ test("a passkey is created in a signed-in browser, and signs in another one with
   expect(passkeys).toMatchObject([{ name: "phone", lastUsedAt: expect.any(String) }]);
   expect((await browser.send("DELETE", `/api/passkeys/${authenticator.credentialId}`)).status).toBe(204);
   expect(codeOf(await browser.send("DELETE", `/api/passkeys/${authenticator.credentialId}`))).toBe("passkey_not_found");
-  expect((await browser.send("GET", "/api/me", { cookie, key })).status).toBe(200); // that browser stays signed in
+  expect((await browser.send("GET", "/api/me", { cookie, key })).status).toBe(200); // the browser that signed in with the passkey stays signed in
 
   const audit = await browser.send("GET", "/api/audit?kind=sign_in");
   const { entries } = auditPageSchema.parse(jsonOf(audit));

@@ -5,7 +5,7 @@ import { defaultAppScopes } from "../wire/access.ts";
 import { oauthPaths } from "../wire/oauth.ts";
 import type { Problem, ProblemCode } from "../wire/problem.ts";
 
-/** The status of each code: a code without one does not compile. */
+/** The status of each code. A code without a status causes a compile error. */
 export const problemStatuses = {
   invalid_request: 400,
   id_mismatch: 400,
@@ -103,7 +103,7 @@ const fastifyCodes: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: "invalid_request",
 };
 
-/** 5xx codes whose message is shown to the caller. The others reveal nothing. */
+/** 5xx codes whose message is shown to the caller. The messages of other 5xx codes are hidden. */
 const speaking: ReadonlySet<ProblemCode> = new Set(["agent_start_failed", "worktree_failed", "gateway_stopping"]);
 
 const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
@@ -113,7 +113,7 @@ const silentDetails: Readonly<Partial<Record<ProblemCode, string>>> = {
   transcript_unreadable: "The session's transcript cannot be read right now. Retry in a moment.",
 };
 
-/** `Retry-After` of a 429 or a stop if the error has none. */
+/** `Retry-After` of a 429, or while the gateway stops, if the error has no delay. */
 const defaultRetryAfterMs = 1_000;
 /** A database server recovers in seconds at best, a full disk in minutes. */
 const storeRetryAfterMs = 5_000;
@@ -162,7 +162,7 @@ export function toProblem(
 
 function codeOf(error: unknown): ProblemCode {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return "internal_error";
-  if (isErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) return "store_unavailable"; // for any file in the state folder
+  if (isErrno(error, "ENOSPC", "EDQUOT", "EROFS", "EIO")) return "store_unavailable"; // applies to any file in the state folder
   if (!(error instanceof PosternError)) return fastifyCodes[error.code] ?? "internal_error";
   return isProblemCode(error.code) ? error.code : "internal_error";
 }
@@ -211,14 +211,14 @@ export interface ChallengedRequest {
   /** The gateway's origin; null on the owner's socket. */
   readonly origin: string | null;
   readonly audience: Audience;
-  /** If false, the challenge names no error. */
+  /** If false, the challenge contains no `error`. */
   readonly showedToken: boolean;
 }
 
 /**
  * The value of `WWW-Authenticate`, with which a client discovers the resource metadata and the authorization server.
  *
- * @param refusal `error` of RFC 6750; `scope` is the required scope. At `/mcp`, the challenge of an unauthenticated client names the default scopes.
+ * @param refusal `error` of RFC 6750; `scope` is the required scope. At `/mcp`, the challenge for an unauthenticated client lists the default scopes.
  * @see RFC 6750 section 3, RFC 9728 section 5.1
  */
 export function challenge(
@@ -233,7 +233,7 @@ export function challenge(
   return parts.join(", ");
 }
 
-/** @see RFC 9728 section 3.1: the path of the resource follows the well-known one */
+/** @see RFC 9728 section 3.1: the resource's path is appended to the well-known path */
 function metadataUrl(origin: string, audience: Audience): string {
   return `${origin}${oauthPaths.protectedResource}${audience === "mcp" ? oauthPaths.mcp : ""}`;
 }

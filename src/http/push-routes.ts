@@ -166,7 +166,7 @@ function addActions({ app, ownPageOf, originOf, checkFailures }: RouteServer, { 
   app.route({
     method: "POST",
     url: "/api/push/actions",
-    // The token is the credential: a worker of the browser has no other.
+    // The token is the credential, because the browser's service worker has no other.
     config: { access: "public", limit: "pushAction" },
     schema: {
       operationId: "takePushAction",
@@ -207,7 +207,7 @@ function subscriberOf(principal: Principal): Subscriber {
   throw new PosternError("invalid_request", "Only a browser can subscribe. Open the settings in a browser.");
 }
 
-/** An app's token is replaced too often. */
+/** Refuses apps, because their tokens are replaced too often. */
 function refuseApps({ kind }: Principal): void {
   if (kind !== "app" && kind !== "jwt") return;
   throw new PosternError("invalid_request", "Apps have no notifications. Use `GET /api/coding/events` or webhooks.");

@@ -39,6 +39,6 @@ test("counters are bounded: those whose window is over are dropped first, then t
   for (let at = 0; at < 98; at += 1) tryOnce(limiter, `other ${at}`);
   expect(tryOnce(limiter, "first")).not.toBe(null);
   expect(tryOnce(limiter, "one more")).toBe(null);
-  expect(tryOnce(limiter, "first")).toBe(null); // dropped, and then `last` too, which was next
+  expect(tryOnce(limiter, "first")).toBe(null); // its counter was dropped, and this call drops the next oldest, `last`
   expect(tryOnce(limiter, "last")).toBe(null);
 });

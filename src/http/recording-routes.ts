@@ -16,7 +16,7 @@ export interface RecordingRoutesDeps {
 
 // A client that reads nothing for this long is disconnected.
 const stuckMs = 60_000;
-// Each reads a file and holds less than 1 MB. Screens in the past need more memory and are built one at a time.
+// Maximum recordings played at once: each reads a file and holds less than 1 MB. Past screens need more memory and are built one at a time.
 const maxPlaying = 20;
 
 const params = z.object({ sessionId: textSchema(200) });
@@ -71,7 +71,7 @@ export function recordingRoutes({ recordings, log, clock = systemClock }: Record
           else reply.raw.end();
         } catch (error) {
           if (!reply.raw.headersSent) throw error;
-          // Cut off, so that the client notices that it is incomplete.
+          // Cut off, so that the client notices that the recording is incomplete.
           log.warn({ requestId: request.id, reason: messageOf(error) }, "recording failed");
           reply.raw.destroy();
         } finally {

@@ -71,7 +71,7 @@ test.each(limitNames)(
       oauthError === undefined ? { code: "rate_limited" } : { error: oauthError },
     );
     expect((await post(path, "192.0.2.2")).status).toBe(204);
-    expect((await post(path, "198.51.100.1, 192.0.2.1")).status).toBe(429); // whatever client address it claims
+    expect((await post(path, "198.51.100.1, 192.0.2.1")).status).toBe(429); // the same address is limited, whatever address the client claims
     await clock.advance(30_000);
     expect((await post(path)).status).toBe(204);
   },
@@ -142,7 +142,7 @@ test("repeated sign-in failures are rejected; a valid link still works from the 
   }
   const noted = (await tries()).length;
   expect(noted).toBe(defaultLimits.signIn.maxFailures);
-  // More than the limit of all calls: failures do not use up the attempts of a valid link.
+  // More attempts than the limit of all calls, because failures must not use up the attempts of a valid link.
   for (let at = 0; at < defaultLimits.signIn.max; at += 1) {
     expect((await post("/api/sign-in", "192.0.2.1", { body: { link: `wrong again ${at}` } })).status).toBe(429);
   }

@@ -7,10 +7,10 @@ import { toProblem } from "./problem-response.ts";
 
 /** The rate limit of a group of routes, per address. */
 export interface RouteLimit extends RateLimit {
-  /** Maximum failed (4xx) calls among these. */
+  /** Maximum number of calls in the window that fail with a 4xx. */
   readonly maxFailures?: number;
   /**
-   * For credentials that cannot be guessed: earlier failures never block a successful call, and `max` counts successful calls.
+   * For credentials that cannot be guessed: earlier failures never block a successful call, and only successful calls count for `max`.
    * {@link RouteLimits.checkFailures} rejects too many failures. Otherwise anyone sharing the owner's address could lock them out.
    */
   readonly apart?: true;
@@ -37,11 +37,11 @@ export type LimitName =
 
 const minuteMs = 60_000;
 
-/** More than the users of one household need, and far too few to guess anything. */
+/** Limits above what the users of one household need, and far too low for guessing. */
 export const defaultLimits = {
   signIn: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
   pushAction: { windowMs: minuteMs, max: 120, maxFailures: 20, apart: true },
-  // Far more than anyone needs, and few enough that no ceremony is evicted before it expires.
+  // Far more ceremonies than anyone needs, and few enough that none is evicted before it expires.
   passkeyOptions: { windowMs: minuteMs, max: 600 },
   token: { windowMs: minuteMs, max: 300, maxFailures: 120, oauthError: "slow_down" },
   registration: { windowMs: 60 * minuteMs, max: 60, oauthError: "temporarily_unavailable" },
@@ -52,11 +52,11 @@ export const defaultLimits = {
   userCode: { windowMs: minuteMs, max: 60, maxFailures: 10 },
   userCodePage: { windowMs: minuteMs, max: 120 },
   decision: { windowMs: minuteMs, max: 120 },
-  // Links cannot be guessed. A page costs reading a whole transcript.
+  // Links cannot be guessed, but each page requires reading a whole transcript.
   share: { windowMs: minuteMs, max: 60, maxFailures: 20, apart: true },
 } as const satisfies Readonly<Record<LimitName, RouteLimit>>;
 
-/** Targets that can be attacked from many addresses. Their failures are counted separately. */
+/** Targets that can be attacked from many addresses, so that failures are also counted per target. */
 export type AttackedThing = "userCode";
 
 /** User codes are short. Client secrets have 256 bits: a limit would only allow others to lock the client out. */
@@ -184,7 +184,7 @@ export interface RateLimiter {
 
 /** Maximum number of counters. The oldest is dropped. */
 const maxCounters = 20_000;
-/** Counters checked for expiry per new one at the maximum, which bounds the cost of a flood. */
+/** At the maximum, how many counters are checked for expiry for each new counter. Bounds the cost of a flood. */
 const expiredAtOnce = 50;
 
 interface Counter {

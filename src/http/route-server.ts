@@ -63,13 +63,13 @@ export interface RouteServer {
   /** The caller. `public` routes have none. */
   readonly principalOf: (request: { readonly raw: IncomingMessage }) => Principal;
   /**
-   * Checks now whether the caller may still get the answer. @throws PosternError `unauthenticated` | `insufficient_scope` |
+   * Checks now whether the caller can still receive the response. @throws PosternError `unauthenticated` | `insufficient_scope` |
    * `dir_not_allowed` if not
    */
   readonly recheck: (request: { readonly raw: IncomingMessage }) => Promise<void>;
   /**
    * The gateway's origin, for requests that only its own pages can send.
-   * @throws PosternError `origin_not_allowed` if the request does not come from one
+   * @throws PosternError `origin_not_allowed` if the request does not come from such a page
    */
   readonly ownPageOf: (request: { readonly raw: IncomingMessage }) => string;
   /** The gateway's origin; null on the owner's socket, which pages cannot reach. */
@@ -92,7 +92,7 @@ export interface RouteServer {
   readonly attacks: (request: FastifyRequest, thing: AttackedThing, id: string) => void;
   /**
    * Aborted when the client disconnects, the gateway stops (with a PosternError `gateway_stopping`), or the caller loses its credentials, a
-   * scope or a folder. A waiting call then returns what it has, or throws the reason.
+   * scope or a folder. A waiting call then returns its partial result, or throws the reason.
    */
   readonly signalOf: (reply: { readonly raw: ServerResponse }) => AbortSignal;
   /** Handles authenticated WebSockets of a path. */
@@ -107,7 +107,7 @@ export async function bodyMayBeMissing(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
 
-/** The methods of an existing path, and the error message for an unknown route or method. */
+/** Finds the methods of an existing path, and the error message for an unknown route or method. */
 export function findRoutes(
   routes: readonly KnownRoute[],
   request: { readonly method: string; readonly url: string },
@@ -153,7 +153,7 @@ export function scopeNeeded(access: Access | undefined): Exclude<Access, "public
   return access === "own" ? "admin" : access;
 }
 
-/** Whether a call can change access rights, which only these kinds of routes do. */
+/** Whether a call can change access rights. Only these kinds of routes change them. */
 export function changesRights(method: string, { access, resource }: FastifyContextConfig): boolean {
   if (method === "GET" || method === "HEAD" || method === "OPTIONS" || resource !== undefined) return false;
   return access === "admin" || access === "own" || access === "signed-in";

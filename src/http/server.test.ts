@@ -140,7 +140,7 @@ describe("a call that waits", () => {
   test("is answered with its partial result when the gateway stops, without delay", async () => {
     const seen: { reason?: unknown; started?: boolean } = {};
     const { post, close, url } = await startEchoServer([waiting(seen)]);
-    await fetch(`${url}/healthz`); // leaves a connection open for the next one
+    await fetch(`${url}/healthz`); // leaves a connection open for the next request
     const answer = post("/api/coding/act");
     await vi.waitFor(() => expect(seen.started).toBe(true));
     const startedAt = performance.now();

@@ -52,7 +52,7 @@ export interface HttpServer {
    * @throws PosternError `address_in_use` | `address_not_available` | `gateway_running`
    */
   listen(): Promise<Pick<Listening, "port" | "addresses">>;
-  /** Finishes running requests, ends waiting ones and closes every connection. Idempotent. */
+  /** Finishes running requests, ends waiting requests, and closes every connection. Idempotent. */
   close(): Promise<void>;
   /** Every route, including those hidden from the OpenAPI document, and every WebSocket path. */
   routes(): { readonly http: readonly KnownRoute[]; readonly sockets: readonly string[] };
@@ -71,7 +71,7 @@ export interface HttpDeps {
 
 /** Time for running requests when the gateway stops. */
 const closeGraceMs = 2_000;
-/** Time for a call to end after its caller loses access. Then its connection is closed. */
+/** Time for a call to end after its caller loses access; after that, the connection is closed. */
 const lostGraceMs = 1_000;
 
 const securityHeaders = {
@@ -233,7 +233,7 @@ export function createHttpServer(deps: HttpDeps): HttpServer {
   for (const addRoutes of deps.routes) addRoutes(server);
 
   async function close(): Promise<void> {
-    // Otherwise the watcher recreates the closed socket, which blocks the next gateway.
+    // Otherwise the watcher would recreate the closed socket, which would block the next gateway.
     await listening?.stopWatching();
     holds.close(stopping());
     const closed = (listening?.servers ?? []).map(

@@ -32,7 +32,7 @@ export interface SharingRoutesDeps {
 
 // A client that reads nothing for this long is disconnected.
 const stuckMs = 60_000;
-// Each holds a few turns. Callers take precedence over anonymous readers.
+// Each export holds a few turns in memory. Separate limits keep anonymous readers from blocking callers.
 const maxExports = 8;
 const maxOpenPages = 8;
 
@@ -187,7 +187,7 @@ function addShareRoutes(server: RouteServer, { sharing, audit, baseUrl }: Sharin
       const caller: Principal = principalOf(request);
       const { sessionId, shareId } = request.params;
       const shares = await sharing.list(sessionId, { caller, signal: signalOf(reply) });
-      // A caller that is limited to folders sees this session, but perhaps not the session of another link.
+      // A folder-limited caller can see this session, but perhaps not the session that the link belongs to.
       if (!shares.some((share) => share.shareId === shareId)) throw new PosternError("share_not_found", goneDetail);
       await sharing.revoke(caller.accountId, shareId, noteAs("share_revoked", request));
       return reply.code(204).send(null);
@@ -195,13 +195,13 @@ function addShareRoutes(server: RouteServer, { sharing, audit, baseUrl }: Sharin
   });
 }
 
-/** An issuer's token cannot be looked up again, so a link ends with the token at the latest. */
+/** An issuer's token cannot be looked up again, so the links that it creates end when it expires, at the latest. */
 function creatorOf({ kind, accountId, scopes, folders, tokenId, app, expiresAt }: Principal): ShareCreator {
   const until = kind === "jwt" ? expiresAt : null;
   return { accountId, scopes, folders, tokenId: kind === "token" ? tokenId : null, app, until };
 }
 
-/** The style is allowed by its hash in the document's own policy, which the header repeats. */
+/** The header repeats the document's own policy, which allows the style by its hash. */
 function pagePolicy(policy: string): string {
   return `${policy}; frame-ancestors 'none'; sandbox allow-popups allow-popups-to-escape-sandbox`;
 }
@@ -274,7 +274,7 @@ async function sendPieces(
     if (signal.aborted) raw.destroy();
     else raw.end();
   } catch (error) {
-    // Cut off, so that the client notices that it is incomplete. A link can end while it is read.
+    // Cut off, so that the client notices that it is incomplete. A link can end while its page is read.
     if (!hasCode(error, "share_not_found"))
       deps.log.warn({ requestId: request.id, reason: messageOf(error) }, "export failed");
     raw.destroy();
@@ -283,7 +283,7 @@ async function sendPieces(
   }
 }
 
-/** @throws PosternError `rate_limited` beyond `max` at once */
+/** @throws PosternError `rate_limited` if more than `max` tasks run at once */
 function createLimit(max: number): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0;
   return async (task) => {

@@ -98,7 +98,7 @@ describe("a caller of a terminal", () => {
     const before = performance.now();
     await accounts.tokens.revoke(accountId, record.tokenId);
     await expect.poll(() => viewers[0]?.left, patience).toBe(true);
-    expect(socket.destroyed).toBe(false); // it is detached before its connection ends
+    expect(socket.destroyed).toBe(false); // the viewer is detached before its connection ends
     await new Promise((closed) => socket.once("close", closed));
     expect(performance.now() - before).toBeLessThan(5_000);
   });

@@ -79,7 +79,7 @@ describe("a terminal's WebSocket", () => {
     ]);
     expect(closed).toEqual({ code: 1000, reason: "ü".repeat(61) });
     await expect.poll(() => viewer.left, patience).toBe(true);
-    viewer.link.sendText("too late"); // nothing happens
+    viewer.link.sendText("too late"); // is ignored after the close
 
     const huge = open("?session_id=s1", headers);
     await once(huge, "message");
@@ -137,7 +137,7 @@ describe("a terminal's WebSocket", () => {
     onTestFinished(() => void socket.destroy());
     socket.write(upgradeRequest({ port, path: "/healthz", upgrade: "h2c" }));
     const [answer] = await once(socket, "data");
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 404 /); // no such route on this server, and no 101
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 404 /); // this server has no such route, and must not answer 101
   });
 
   test("survives any data from a client", async () => {

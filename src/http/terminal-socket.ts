@@ -66,7 +66,7 @@ function linkOf({ ws, connection }: OpenedSocket): ViewerLink {
 const maxShortBytes = 125;
 const finalBinaryFrame = 0x82;
 
-/** A binary frame in one write: the library writes header and payload separately, which took 50% longer for an echo. */
+/** A binary frame for one write. The library writes header and payload separately, with which an echo took 50% longer. */
 function shortFrame(data: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(2 + data.byteLength);
   frame[0] = finalBinaryFrame;

@@ -11,7 +11,7 @@ const tags = ["coding"];
 const params = z.strictObject({ sessionId: textSchema(200) });
 const turnParams = params.extend({ turn: z.coerce.number().int().min(0) });
 
-/** `/api/coding/sessions/{id}/turns/…`: finding turns without reading all of them, and images in them. */
+/** `/api/coding/sessions/{id}/turns/…`: finds turns without reading the whole transcript, and serves the images in turns. */
 export function turnRoutes(findTurns: FindTurns, findImage: FindTurnImage): RouteModule {
   return ({ app, principalOf, signalOf }) => {
     app.route({

@@ -53,7 +53,7 @@ export interface UpgradesDeps {
 
 /** Maximum frame from a client: the terminal host accepts 4 MiB of input, and JSON needs a little more. */
 const maxPayloadBytes = 4 * 1024 * 1024 + 64 * 1024;
-/** Authentication takes milliseconds. The limit keeps a hanging database from holding connections. */
+/** Authentication takes milliseconds. This limit closes connections that wait for a hanging database. */
 const admissionMs = 10_000;
 const pingMs = 20_000;
 /** The peer counts as dead after two unanswered pings. */
@@ -164,7 +164,7 @@ export function createUpgrades(deps: UpgradesDeps): Upgrades {
   };
 }
 
-/** Loaded with the first socket, so that it does not delay startup. */
+/** Loads the library with the first socket, so that startup is not delayed. */
 async function loadServer(): Promise<WebSocketServer> {
   const { WebSocketServer: Server } = await import("ws");
   return new Server({
@@ -218,7 +218,7 @@ interface Refused {
   readonly reason: string;
 }
 
-/** Browsers do not expose the HTTP status of a WebSocket to pages, only the close code. */
+/** The close code for an error, because browsers do not show pages the HTTP status of a WebSocket. */
 function refused(error: unknown): Refused {
   if (!hasCode(error, "unauthenticated") && !hasCode(error, "insufficient_scope")) throw error;
   const [closeCode, reason] = closeOf(error);

@@ -54,7 +54,7 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
       reading = undefined;
       throw error;
     });
-    // It can be built while the gateway runs.
+    // The web application can still be built while the gateway runs.
     if (build === null && reading === mine) reading = undefined;
     return build;
   }
@@ -80,7 +80,7 @@ export function webRoutes({ folder = webBuildFolder }: { readonly folder?: strin
     if (file === undefined) throw new PosternError("route_not_found", "The web application does not have this file.");
     const cache = file.immutable ? `public, max-age=${yearSeconds}, immutable` : "no-cache";
     void reply.headers({ "cache-control": cache, etag: file.etag, vary: "accept-encoding" }).type(file.type);
-    // A worker has its own policy: it calls the gateway, and loads nothing.
+    // A worker has its own policy: it can call the gateway, but can load nothing.
     if (path === "/worker.js") void reply.header("content-security-policy", "default-src 'none'; connect-src 'self'");
     if (isFresh(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
     const { encoding, content } = encoded(file, request.headers["accept-encoding"]);

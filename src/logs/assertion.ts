@@ -13,7 +13,7 @@ export interface Assertion {
   readonly subject: EntityRef;
   readonly predicate: string;
   readonly object: EntityRef | string;
-  /** Since when it holds, milliseconds since the epoch. */
+  /** The time from which it holds, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -68,7 +68,7 @@ export function keyOf(text: string): string {
   return cut(text.replace(/\s+/g, " ").trim(), maxKeyCharacters);
 }
 
-/** Removes duplicates and empty assertions, up to {@link maxAssertions}. Single-valued predicates keep one per time. */
+/** Removes duplicates and empty assertions, up to {@link maxAssertions}. Of a single-valued predicate, only one assertion per time is kept. */
 export function distinct<One extends Assertion>(all: readonly One[]): readonly One[] {
   const known = new Map<string, One>();
   for (const one of all) {

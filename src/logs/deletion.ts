@@ -173,10 +173,10 @@ function counted(count: number, one: string, many: string): string {
 export interface Share {
   readonly episodes: number;
   readonly facts: number;
-  /** Only in these entries, of all that are visible. */
+  /** Statements that no other visible entry refers to. */
   readonly statements: number;
   readonly entities: number;
-  /** All in these entries. */
+  /** All statements in these entries. */
   readonly said: number;
   readonly named: number;
 }
@@ -196,7 +196,7 @@ export async function previewDeletion(
   };
 }
 
-/** Counts what entries refer to, and what no other visible entry refers to. */
+/** Counts everything that these entries refer to, and the part of it that no other visible entry refers to. */
 export async function shareOf(
   on: LogsDatabase,
   visibility: VisibilityFilter,

@@ -13,7 +13,7 @@ export function toEntity(row: { readonly entity_id: string; readonly type: strin
   return { entityId: row.entity_id, type: entityTypeSchema.parse(row.type), key: row.key };
 }
 
-/** Entities named in visible entries, by name. @throws PosternError `invalid_request` for a bad cursor */
+/** Entities mentioned in visible entries, sorted by name. @throws PosternError `invalid_request` for a bad cursor */
 export async function findEntities(
   on: LogsDatabase,
   visibility: VisibilityFilter,
@@ -55,7 +55,7 @@ function casesOf(character: string): readonly string[] {
   return [...new Set(all)].filter((one) => Array.from(one).length === 1);
 }
 
-/** Whether a visible entry names the entity. */
+/** Whether a visible entry mentions the entity. */
 function isNamedInVisible(on: LogsDatabase, visibility: VisibilityFilter): RawBuilder<SqlBool> {
   if (seesAll(visibility)) return sql`true`;
   const isSaid = isOfVisible(on, visibility, "f.log_id");

@@ -89,7 +89,7 @@ export async function insertEntry(on: LogsDatabase, row: LogRow, turns: readonly
   await addTurns(on, { account_id, session_id, log_id, turns: JSON.stringify(turns) });
 }
 
-/** Finds a visible entry. The query is the same whether it is missing, hidden or another account's. */
+/** Finds a visible entry. The query is the same whether the entry is missing, hidden or belongs to another account. */
 export async function findRow(on: LogsDatabase, visibility: VisibilityFilter, logId: string): Promise<LogRow | null> {
   const row = await on.db
     .selectFrom("log_entries")

@@ -62,7 +62,7 @@ export function episodeOf(of: Derivable, searchText: SearchText, more: readonly 
   };
 }
 
-/** Whether the rules already found a value: an extractor's guess must not supersede it at the same time. */
+/** Whether the rules already found a value in this entry: an extractor's guess, with the same time, must not supersede it. */
 function isKnown({ subject, predicate }: TaggedAssertion, own: readonly TaggedAssertion[]): boolean {
   if (!isSingleValued(predicate)) return false;
   return own.some(

@@ -116,7 +116,7 @@ export function createExtraction(
     });
   }
 
-  /** Runs outside any transaction. A failure is stored with the entry and final: it keeps the facts of the rules. */
+  /** Runs outside any transaction. A failure is final and stored with the entry, which keeps only the facts of the rules. */
   async function ask({ logId, sessionId, observedAt, body }: Derivable, cancelled: AbortSignal): Promise<Asked> {
     if (extractor === null) return { found: [], failure: null };
     const late = new AbortController();

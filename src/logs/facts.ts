@@ -17,7 +17,7 @@ import { isOf, type LogsDatabase } from "./logs-database.ts";
 import { isOfVisible, type VisibilityFilter } from "./visibility-filter.ts";
 
 const defaultLimit = 100;
-/** Extractors can add predicates; further ones are not shown. */
+/** Extractors can add predicates; those beyond this limit are not shown. */
 const maxPredicates = 100;
 /** The last fact's start, entry and position. */
 const placeSchema = z.tuple([z.int(), cursorText, z.int().min(0).max(2_147_483_647)]);
@@ -95,7 +95,7 @@ export async function findFacts(on: LogsDatabase, visibility: VisibilityFilter, 
   return { facts: page.map(toFact), nextCursor };
 }
 
-/** Queries that each return the first matches in one part of the facts. */
+/** Queries, each of which returns the newest matches in one part of the facts. */
 async function partsOf(question: Question): Promise<readonly RawBuilder<unknown>[]> {
   const { subject, object, about, logId } = question.filter;
   if (logId !== undefined) return [firstOf(question, sql`facts as f`, sql`f.log_id = ${logId}`)];

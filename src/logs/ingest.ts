@@ -41,7 +41,7 @@ export interface Submitted {
 /**
  * Stores what a caller submits, once per idempotency key.
  * @throws PosternError `invalid_request` for a session id that looks like a secret, `idempotency_conflict` for a reused key,
- *   `dir_not_allowed` if a caller limited to folders names none, and the errors of {@link ResolveDir}
+ *   `dir_not_allowed` if a caller limited to folders gives no directory, and the errors of {@link ResolveDir}
  */
 export async function submitLog(
   deps: IngestDeps,
@@ -89,7 +89,7 @@ function refuseSecret(sessionId: string): void {
   throw new PosternError<LogsErrorCode>("invalid_request", "`sessionId` looks like a secret. Use another id.");
 }
 
-/** An entry's directory. Callers limited to folders must name one, or could not see the entry. */
+/** An entry's directory. Callers limited to folders must give one, because they could not see the entry otherwise. */
 async function dirOf(
   { resolveDir }: IngestDeps,
   { folders }: LogsCaller,

@@ -171,7 +171,7 @@ async function entriesBehind(
     .execute();
 }
 
-/** Removes marked entries at once, within a transaction that replaces them. */
+/** Removes marked entries immediately, within the transaction that stores their content again. */
 export async function removeMarkedNow(
   tx: LogsDatabase,
   { accountId, logIds, at }: { readonly accountId: string; readonly logIds: readonly string[]; readonly at: number },

@@ -70,7 +70,7 @@ export function writeFor<T>(
   accountId: string,
   task: (tx: LogsDatabase) => Promise<T>,
 ): Promise<T> {
-  // Under a stricter default, PostgreSQL would show the state from before the wait for the lock.
+  // Under a stricter default isolation level, PostgreSQL would show the state from before the wait for the lock.
   const transaction = dialect === "postgres" ? db.transaction().setIsolationLevel("read committed") : db.transaction();
   return transaction.execute(async (tx) => {
     if (dialect === "postgres") {
@@ -102,7 +102,7 @@ export function writeLaterFor<T>(
 
 type LogsQuery<Values, Row> = (on: LogsDatabase, values: Values) => Promise<readonly Row[]>;
 
-/** A statement built once per dialect: an entry takes a dozen, and building one takes longer than running it. */
+/** A statement built once per dialect: an entry takes a dozen statements, and building one takes longer than running it. */
 export function logsQuery<Values extends Readonly<Record<string, string | number | null>>, Row = unknown>(
   build: (dialect: LogsDatabase["dialect"], slot: Slot<Values>) => RawBuilder<Row>,
 ): LogsQuery<Values, Row> {
@@ -118,7 +118,7 @@ const maxTogether = 16;
 export type SharedWrite = <T>(accountId: string, task: (tx: LogsDatabase) => Promise<T>) => Promise<T>;
 
 /**
- * Making an entry durable costs most, and entries share most pages they write, so simultaneous ones share a transaction. On PostgreSQL
+ * Making an entry durable is the main cost, and entries write mostly the same pages, so simultaneous ones share a transaction. On PostgreSQL
  * each account has its own, since accounts write in parallel; there are at most 1,000 accounts.
  */
 export function createSharedWrites(on: LogsDatabase): SharedWrite {

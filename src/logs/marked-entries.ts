@@ -4,7 +4,7 @@ import { newUuid } from "../core/ids.ts";
 import { type LogsDatabase, logsQuery, type RemovedRows, textsIn, textsOf } from "./logs-database.ts";
 import type { DeletionNote } from "./ports.ts";
 
-/** The audit entry to write at the end of a deletion, or that the account is to be removed. */
+/** What to do at the end of a deletion: write this audit entry, or remove the account. */
 const planSchema = z.union([
   z.object({
     action: z.enum(["log_deleted", "session_logs_deleted"]),

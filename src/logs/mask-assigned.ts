@@ -1,12 +1,12 @@
 /** The last word of a name, or the end of a compound such as `pgpassword`. */
 const endsSecret = /(?:password|passwd|passphrase|secret|token|apikey|accesskey|secretkey|privatekey|sshpass)$/;
 const secretWords = new Set(["credential", "credentials", "pat", "dsn"]);
-/** `key` alone names a map's member; after these words it is a secret. */
+/** `key` alone is usually the key of a map entry; after these words it is a secret. */
 const keysOf = wordSet(
   "api access secret private account master encryption signing auth shared storage stripe deploy root admin " +
     "webhook subscription license app service ssh symmetric",
 );
-/** An environment's `…_KEY` is a secret, except after these words. */
+/** An environment variable `…_KEY` holds a secret, except after these words. */
 const harmlessKeys = wordSet(
   "public primary foreign cache sort partition unique idempotency host registry hot index group object row " +
     "lock storage_object map route s3 redis",
@@ -42,7 +42,7 @@ function isEnvironmentName(name: string): boolean {
   return name.includes("_") && environmentName.test(name);
 }
 
-/** Whether a word names a secret: a variable that holds one, rather than its value. */
+/** Whether a value is itself a word such as `token`: it is then a variable that holds the secret, not the secret. */
 function callsItselfSecret(name: string): boolean {
   return /^(?:password|passwd|passphrase|secret|token|apikey|key|credentials?)$/.test(wordsOfName(name).at(-1) ?? "");
 }

@@ -11,7 +11,7 @@ export interface RecordTurnsDeps extends LogsDatabase {
   readonly read: ReadSession;
   readonly record: (accountId: string, recording: SessionRecording) => Promise<Recorded>;
   readonly namesOf: NamesOf;
-  /** Epoch milliseconds until which a session's content is forgotten, by its own id; null if it is not. */
+  /** The time (epoch milliseconds) until which a session's content is forgotten, given the session's own id; null if it is not. */
   readonly forgottenAt: (sessionId: string) => Promise<number | null>;
 }
 
@@ -76,7 +76,7 @@ function beganAfter({ at }: Turn, epochMs: number): boolean {
   return at !== null && Date.parse(at) > epochMs;
 }
 
-/** Reads the first part. Only then the session's own id is known, and with it all its names. */
+/** Reads the first part. Only then is the session's own id known, and with it all its names. */
 async function firstPart(
   deps: RecordTurnsDeps,
   wanted: TurnsWanted,

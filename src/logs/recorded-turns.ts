@@ -91,7 +91,7 @@ async function insertSuppression(
     .execute();
 }
 
-/** Lifts the suppression of these turns alone. */
+/** Lifts the suppression of only these turns. */
 export async function allowTurns(
   on: LogsDatabase,
   owner: TurnOwner,

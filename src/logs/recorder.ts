@@ -107,7 +107,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     }
   }
 
-  /** Throws, to be retried, until the session has failed too often; from then on each of its events is one attempt. */
+  /** Throws, so that the event is retried, until the session has failed too often. After that, each of its events is tried once. */
   async function attempt({ sessionId }: SessionEvent, signal: AbortSignal): Promise<void> {
     const error = await failureOf(sessionId, { signal });
     if (error !== null && !isSkipped(sessionId)) throw error;

@@ -75,7 +75,7 @@ function memberAt(input: unknown, name: string): unknown {
   return Object.entries(input).find(([member]) => member === name)?.[1];
 }
 
-/** Where paths are resolved. */
+/** The directories that paths are resolved against. */
 export interface FilePlace {
   /** The main checkout. */
   readonly repository: string | null;
@@ -197,7 +197,7 @@ function isOfGit(segments: readonly string[]): boolean {
   return isGit && !segments.some((segment) => printsFiles.test(segment));
 }
 
-/** Agents write the exit code before a failed command's output. A successful one may have printed another's code. */
+/** Agents write the exit code before a failed command's output. The output of a successful command may contain another command's exit code. */
 function exitOf({ ok, text }: ToolResult): string {
   if (ok) return "0";
   const [, first, second] = exitCode.exec(text.slice(0, maxOutputCharacters)) ?? [];

@@ -3,13 +3,13 @@ import { type Assertion, distinct, type EntityRef, keyOf, type TaggedAssertion }
 import { assertionsOfCall, type FilePlace } from "./rules-calls.ts";
 import { assertionsOfText } from "./rules-text.ts";
 
-/** Stored with each fact. Increase the number when the rules find something else. */
+/** Stored with each fact. Increase the number when a change of the rules changes what they find. */
 const rulesName = "rules@1";
 
 /** Context of an entry. */
 export interface LogContext extends FilePlace {
   readonly agent: string | null;
-  /** At the start of the first turn. */
+  /** The branch at the start of the first turn. */
   readonly branch: string | null;
 }
 

@@ -148,7 +148,7 @@ async function entriesOf({ db, dialect }: LogsDatabase, found: Found): Promise<M
   return candidates;
 }
 
-/** Keeps candidates that contain this term too. Their few chunks come first (`cross join`), since the word can be frequent. */
+/** Keeps candidates that contain this term too. Starts from their few chunks (`cross join`), because the word can be frequent. */
 async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, found: Found): Promise<void> {
   const { db, dialect } = on;
   const score = new Map<string, number>();
@@ -169,7 +169,7 @@ async function keepWith(on: LogsDatabase, candidates: Map<string, Candidate>, fo
   }
 }
 
-/** Few ids, which the planner handles better inline. */
+/** Ids as literals: there are few, and the planner makes better plans for literals. */
 function wordList(ids: readonly number[]): RawBuilder<unknown> {
   return sql`(${sql.join(ids.map((id) => sql.lit(id)))})`;
 }

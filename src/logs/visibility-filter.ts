@@ -4,7 +4,7 @@ import { type LogsDatabase, logsQuery, textsOf } from "./logs-database.ts";
 import { hasMarked, isMarked } from "./marked-entries.ts";
 import type { LogsCaller, NamesOf, VisibleAmong } from "./ports.ts";
 
-/** Directories checked together, and the most that are visible when some are hidden. */
+/** The most directories checked at once and, if some are hidden, the most visible ones that are listed. */
 const maxDirs = 10_000;
 
 /** Which entries of an account a caller can see. */
@@ -48,7 +48,7 @@ export async function visibilityFilterOf(
   return { accountId, dirs: isAll ? null : seen, placeless: true, someMarked };
 }
 
-/** Lists distinct directories after one by skipping along the index. */
+/** Lists the distinct directories after a given one, by skipping along the index. */
 const findDirs = logsQuery<{ readonly accountId: string; readonly after: string }, { dir: string }>(
   (_dialect, slot) => sql`with recursive d(dir) as (
       select min(dir) from log_entries where account_id = ${slot("accountId")} and dir > ${slot("after")}

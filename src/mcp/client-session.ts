@@ -63,7 +63,7 @@ export async function openClientSession(deps: ClientSessionDeps, onEnd: () => vo
     eventStore: streams.store,
     retryInterval: retryMs,
   });
-  /** Calls whose stream broke, each with a function that cancels their timeout. */
+  /** Calls whose stream broke, each with a function that cancels its timeout. */
   const abandoned = new Map<RequestId, () => void>();
   let usedAt = clock.now();
   let openStreams = 0;

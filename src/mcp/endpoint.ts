@@ -17,7 +17,7 @@ import { createSessionUpdates, SessionInterest } from "./session-updates.ts";
 
 const mebibyte = 1024 * 1024;
 
-// Far more than one user's tools open, few enough to limit memory.
+// Far more than one user's tools need, but few enough to limit memory.
 const defaultLimits: McpLimits = {
   maxSessions: 200,
   maxSessionsOfCaller: 50,

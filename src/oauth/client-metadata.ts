@@ -35,7 +35,7 @@ const keptFields: ReadonlySet<string> = new Set([
 
 const maxRedirects = 20;
 const maxRedirectLength = 2_000;
-/** Maximum length of the metadata as JSON. More than anyone needs, because unknown clients can register many. */
+/** Maximum length of the metadata as JSON: more than a client needs, and small because unknown clients can register many times. */
 const maxMetadataBytes = 8 * 1_024;
 
 /**
@@ -62,7 +62,7 @@ export function applyClientRules(metadata: Record<string, unknown>): string | nu
   return `the metadata must have at most ${maxMetadataBytes} bytes`;
 }
 
-/** Otherwise the library first asks for the keys that some methods need. */
+/** Runs first, because the library would ask for the keys that some methods need. */
 function authMethodFault({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): string | null {
   if (method === undefined || authMethods.some((each) => each === method)) return null;
   return `token_endpoint_auth_method must be one of ${authMethods.join(", ")}`;
@@ -77,7 +77,7 @@ function redirectFault(uri: unknown): string | null {
   const isPlain = typeof uri === "string" && uri.length <= maxRedirectLength && uriCharacters.test(uri);
   const url = isPlain ? URL.parse(uri) : null;
   if (!isPlain || url === null) return "redirect_uris must contain only valid URIs of at most 2000 ASCII characters";
-  // It also reads 127.1 and https:///host as different addresses than written.
+  // The URL parser also changes the host of addresses such as 127.1 and https:///host.
   const [, writtenHost] = /^https?:\/\/(\[[^\]]*\]|[^/:?]+)/i.exec(uri) ?? [];
   if (url.protocol.startsWith("http") && writtenHost?.toLowerCase() !== url.hostname) {
     return "redirect_uris must write the host in the form that browsers use, such as 127.0.0.1 instead of 127.1";
@@ -107,11 +107,11 @@ export interface ClientDocuments {
   find(clientId: string, asked: AskedDocument): Promise<ClientMetadata | null>;
 }
 
-/** The asker of a document, and what is already known about it. */
+/** Who requests a document, and what is already known about the document. */
 export interface AskedDocument {
   /** An account that makes a decision, or a client at a protocol route, which can be anyone. */
   readonly asker: "account" | "client";
-  /** The document that an account last approved; null when none did. It is used wherever no decision is made. */
+  /** The document that an account last approved; null when no account approved one. Used wherever no decision is made. */
   readonly approved: ClientMetadata | null;
 }
 

@@ -15,13 +15,13 @@ import type { SecretBox } from "./ports.ts";
 export interface ClientStore {
   /**
    * The client in the library's form, with its secret decrypted. A client identified by its document has the metadata that was last
-   * approved. Null when there is none, and when its secret cannot be decrypted; the client then must be added again.
+   * approved. Null when there is no such client, or when its secret cannot be decrypted and the client must be added again.
    */
   metadata(clientId: string): Promise<{ readonly origin: ClientOrigin; readonly metadata: ClientMetadata } | null>;
   find(clientId: string): Promise<OAuthClient | null>;
   /** Newest first. */
   list(): Promise<readonly OAuthClient[]>;
-  /** When too many clients registered themselves and were never authorized, the oldest is removed. */
+  /** If too many clients registered themselves and were never authorized, removes the oldest of them. */
   save(clientId: string, metadata: ClientMetadata, origin: ClientOrigin): Promise<void>;
   noteUse(clientId: string): Promise<void>;
   /** Removes the client and everything it was issued. @returns whether there was one */

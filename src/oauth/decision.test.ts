@@ -244,7 +244,7 @@ describeOnBothStores("a decision", (openStore) => {
     expect(await redeem(none, {})).toBe(200);
     expect(await redeem(plain, { code_verifier: challenge })).toBe("invalid_grant");
     expect(await redeem(plain, {})).toBe("invalid_grant");
-    // A verifier for a code without a challenge: an attacker removed the challenge on the way.
+    // A verifier for a code without a challenge means that an attacker removed the challenge from the request.
     expect(await redeem(none, { code_verifier: verifier })).toBe("invalid_grant");
     expect(await redeem({}, { code_verifier: verifier }, "wrong")).toBe("invalid_client");
     expect(createHash("sha256").update(verifier).digest("base64url")).toBe(challenge);

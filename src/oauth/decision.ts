@@ -83,7 +83,7 @@ export function createDecision({ engine, clients, place }: DecisionDeps): Pick<O
   }
 
   async function parametersOf(form: URLSearchParams): Promise<Record<string, string>> {
-    // For some unsupported response types, the library answers in the fragment. For `none` it answers in the query.
+    // For some unsupported response types, the library puts its error in the fragment. For `none`, it uses the query.
     const asked = given(form, "response_type") ?? "code";
     const parameters: Record<string, string> = { response_type: asked === "code" ? asked : "none" };
     for (const name of replayed) {

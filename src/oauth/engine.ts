@@ -146,7 +146,7 @@ function authorizationRequest(
   return { request, response: new ServerResponse(request) };
 }
 
-/** In the library's form: it signs with one of the keys, and does not need the others. */
+/** The keys in the library's form. The library signs with one of them, and does not need the others. */
 export async function keysOf(keys: SigningKeys): Promise<ProviderKeys> {
   const { kid, privateJwk } = await keys.signing();
   return { jwks: { keys: [{ ...privateJwk, kty: "RSA" }] }, kid, alg: "RS256" };

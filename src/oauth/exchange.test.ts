@@ -17,7 +17,7 @@ function refresh(server: TestAuthorizationServer, clientId: string, token: strin
   return server.post(oauthPaths.token, fields);
 }
 
-/** Holds callers until this many have arrived, so that all of them find the same value unused. The first `before` pass through. */
+/** Holds callers until `count` of them have arrived, so that all find the same value unused. The first `before` callers pass through. */
 function meetingOf(count: number, before = 0): () => Promise<void> {
   const all = Promise.withResolvers<void>();
   let arrived = -before;

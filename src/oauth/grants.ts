@@ -50,7 +50,7 @@ function samePlace(one: string | null, other: string | null): boolean {
 }
 
 /**
- * An account authorized the client again. This ends earlier grants for the same destination that allowed more, and the least recently
+ * Records that an account authorized the client again. This ends earlier grants for the same destination that allowed more, and the least recently
  * used grants when there are too many. The audit entry contains the number of ended grants.
  */
 export interface Approval {
@@ -61,7 +61,7 @@ export interface Approval {
   readonly grant: GivenGrant & {
     readonly accountId: string;
     readonly hash: string;
-    /** The end of the grant's payload: scopes and destination. Payloads with the same end allow the same. */
+    /** The end of the grant's payload: scopes and destination. Grants whose payloads have the same end allow the same. */
     readonly payloadEnd: string;
   };
   readonly note: AuditNote;
@@ -69,7 +69,7 @@ export interface Approval {
 
 /** Maximum grants of an account to one client, such as one for each machine. Counted with each decision. Our own limit. */
 const maxGrants = 50;
-/** The oldest grants are removed together once there are this many more. */
+/** The oldest grants are removed together once the limit is exceeded by this many. */
 const grantsBetweenTrims = 10;
 
 type ToClient = {
@@ -90,7 +90,7 @@ function othersTo(db: Kysely<Tables>, slot: Slot<ToClient>) {
     .where("expires_at", ">", slot("now"));
 }
 
-/** LIKE patterns: payloads that allow the same, and payloads of the same destination. */
+/** LIKE patterns: `alike` for payloads that allow the same, `there` for payloads with the same destination. */
 type Unlike = {
   readonly alike: string;
   readonly there: string;
@@ -101,7 +101,7 @@ function isUnlike(slot: Slot<Unlike>) {
   return sql<boolean>`payload like ${slot("there")} escape '\\' and payload not like ${slot("alike")} escape '\\'`;
 }
 
-/** Matches any payload when the destination has several names. */
+/** If the destination has several names, `there` matches any payload. */
 function patternsOf({ payloadEnd, host }: Approval["grant"]): Unlike {
   const there = host === null || isThisMachine(host) ? "" : `"host":${JSON.stringify(host)}`;
   return { alike: `%${asItIs(payloadEnd)}`, there: `%${asItIs(there)}%` };

@@ -86,7 +86,7 @@ export function createOAuth(deps: OAuthDeps): OAuth {
   };
 }
 
-/** The metadata documents for discovery. They use the issuer's URLs, regardless of the request's host name. */
+/** The metadata documents for discovery. Their URLs are the issuer's, whatever the request's host name. */
 function createMetadata({
   place,
   config,

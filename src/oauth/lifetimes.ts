@@ -9,9 +9,9 @@ export const lifetimes = {
   /** An app that is unused for this long must be authorized again. Each refresh resets the time. */
   grantMs: 30 * dayMs,
   deviceCodeMs: 10 * minuteMs,
-  /** How long a signing key signs. */
+  /** How long a key is used for signing. */
   signingKeyMs: 90 * dayMs,
-  /** How long a new key is published before it signs, so that cached key sets include it by then. */
+  /** How long a new key is published before it is used, so that cached key sets include it by then. */
   keyNoticeMs: 60 * minuteMs,
   /** A client that registered itself and was never authorized is removed after this time. */
   unusedClientMs: dayMs,

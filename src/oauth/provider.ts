@@ -140,7 +140,7 @@ function storage(deps: ProviderDeps, { errors, keys }: Parts): Setup {
         },
       },
     },
-    // The library's clock; stored times use ours.
+    // These lifetimes use the library's clock; stored times use ours.
     ttl: {
       AccessToken: inSeconds(lifetimes.accessTokenMs),
       AuthorizationCode: inSeconds(lifetimes.codeMs),
@@ -200,7 +200,7 @@ function protocol(deps: ProviderDeps, errors: typeof LibraryErrors): Setup {
     },
     async findAccount(ctx, accountId) {
       if ((await deps.scopesOf(accountId)) === null) return undefined;
-      // At the token endpoint, this is our only hook before the library compares the resource with the code's.
+      // At the token endpoint, this is our only hook before the library compares the request's resource with the code's.
       const { params } = ctx.oidc;
       if (params?.["resource"] !== undefined) {
         params["resource"] = nameResources(textsOf(params["resource"]), deps.place());

@@ -21,7 +21,7 @@ export interface OAuthRecord extends Omit<Selectable<Tables["oauth_records"]>, "
 
 /** A change made by a request. */
 export type RecordWrite =
-  /** Only the first write can be one of these two. If the record was already consumed or decided, the rest is not written. */
+  /** Only the first write of a request can be `consume` or `decide`. If the record was already consumed or decided, the rest is not written. */
   | { readonly kind: "consume"; readonly recordKind: RecordKind; readonly idHash: string }
   | { readonly kind: "decide"; readonly userCodeHash: string; readonly changes: Updateable<Tables["oauth_records"]> }
   | { readonly kind: "save"; readonly row: Selectable<Tables["oauth_records"]> }
@@ -35,7 +35,7 @@ export type RecordWrite =
 /** Records of the authorization server. They are stored by the SHA-256 of their ids, because the ids are the tokens. */
 export interface RecordStore {
   find(recordKind: RecordKind, id: string): Promise<OAuthRecord | null>;
-  /** The stored form of a user code. It is short, so a plain hash would not hide it. */
+  /** The stored form of a user code. User codes are short, so a plain hash would not hide them. */
   userCodeHash(userCode: string): string;
   /** Finds a device's code that waits for a decision. */
   findByUserCode(userCode: string): Promise<OAuthRecord | null>;

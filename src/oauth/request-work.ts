@@ -4,7 +4,7 @@ import type { AuthorizationRequest } from "./oauth.ts";
 import type { AuditNote } from "./ports.ts";
 import type { RecordWrite } from "./record-store.ts";
 
-/** Collects the changes of one request through the library: the library writes one by one, and the store gets them all at once. */
+/** Collects the library's writes during one request. The library makes them one by one; the store receives them all at once. */
 export interface RequestWork {
   readonly writes: RecordWrite[];
   /** The owner of the code or token in the request, once known. */
@@ -18,13 +18,13 @@ export interface RequestWork {
 export interface ReplayedDecision {
   readonly accountId: string;
   readonly held: ReadonlySet<Scope>;
-  /** Called once client, redirect, challenge and scopes are valid. */
+  /** Applied once client, redirect, challenge and scopes are valid. */
   readonly verdict: "allow" | "deny" | "describe" | "refuse";
   /** The client and the requested scopes, set once the request is valid. */
   seen: AuthorizationRequest | null;
   /** The error code as in RFC 6749; null while there is none. */
   error: string | null;
-  /** The error message, for when no redirect is possible. */
+  /** The error message to show when no redirect is possible. */
   refusal: string | null;
 }
 

@@ -44,7 +44,7 @@ export function resourceOfAudience(audience: unknown): TokenResource {
 }
 
 /**
- * A request's resource indicators, under the library's names. A client that names both gets a token for both. Unknown resources stay
+ * A request's resource indicators, under the library's names. A client that requests both resources gets a token for both. Unknown resources stay
  * unchanged, for the library to refuse.
  */
 export function nameResources(indicators: readonly string[], place: GatewayPlace): string | undefined {
@@ -71,7 +71,7 @@ export function readScopes(text: string | undefined, limit?: string): readonly A
   return known.length === named.size ? known : null;
 }
 
-/** Those scopes that the account holds: an account can grant only what it has. */
+/** The wanted scopes that the account holds, because an account can grant only scopes that it holds. */
 export function heldOf(wanted: readonly AppScope[], held: ReadonlySet<Scope>): readonly AppScope[] {
   return wanted.filter((scope) => held.has(scope));
 }

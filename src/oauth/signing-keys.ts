@@ -39,12 +39,12 @@ export interface SigningKeys {
   rotate(): Promise<void>;
 }
 
-/** RFC 9068 section 2.1 requires RS256 of everyone who issues or reads such tokens. */
+/** RFC 9068 section 2.1 requires every issuer and reader of such tokens to support RS256. */
 export const signingAlgorithm = "RS256";
 const modulusBits = 2_048;
 /** How soon another gateway's new key is read. A new key is published for longer than this before it signs. */
 const readStepMs = 60_000;
-/** Minimum time between lookups in the store for an unknown key, because anyone can name one. */
+/** Minimum time between lookups in the store for an unknown key, because anyone can send an unknown key id. */
 const unknownStepMs = 5_000;
 
 const jwkSchema = z.looseObject({ kty: z.literal("RSA"), n: z.string(), e: z.string(), d: z.string() });
@@ -149,7 +149,7 @@ export function createSigningKeys(deps: {
         });
         keys = await atMostSince(readStepMs);
       }
-      // The newest key that all gateways and clients had time to read; the very first one signs at once.
+      // The newest key that all gateways and clients had time to read; the very first key is used at once.
       const shown = keys.find(({ createdAt }) => createdAt + lifetimes.keyNoticeMs <= clock.now()) ?? keys.at(-1);
       if (shown === undefined) throw new Error("A signing key was created but cannot be found.");
       return shown;

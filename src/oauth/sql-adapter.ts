@@ -30,7 +30,7 @@ export interface SqlAdapterDeps {
 }
 
 /**
- * The library's storage, one for each of its models. The library's ids are the tokens themselves; here they are stored as hashes, and
+ * The library's storage adapter; each of its models has one. The library's ids are the tokens themselves; here they are stored as hashes, and
  * payloads contain neither tokens nor user codes.
  */
 export function createSqlAdapter(name: string, deps: SqlAdapterDeps): Adapter {

@@ -51,7 +51,7 @@ export function createSweep({ db, clock, log, rotate }: SweepDeps): Sweep {
     return numDeletedRows;
   }
 
-  /** Clients that registered themselves and were never authorized, or have not been for a long time. */
+  /** Removes clients that the owner did not add and that were never authorized, or have not been used for a long time. */
   async function clients(): Promise<bigint> {
     const now = clock.now();
     const idle = db

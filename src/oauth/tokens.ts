@@ -38,7 +38,7 @@ type AccessClaims = z.infer<typeof claimsSchema>;
 
 /**
  * The claims of an access token that we signed and that has not expired; null for anything else. Uses the synchronous `verify` of Node,
- * because its thread pool takes five times as long.
+ * because verifying in the thread pool takes five times as long.
  * @see RFC 9068 section 4
  */
 async function readAccessJwt(

@@ -10,7 +10,7 @@ export type ParsedLine =
 const maxLineLength = 8_000;
 
 /**
- * Redirections without an effect on files. Only exactly these mean the same in bash, zsh and dash: zsh reads `2&>/dev/null` differently,
+ * Redirections without an effect on files. Only these exact forms mean the same in bash, zsh and dash: zsh reads `2&>/dev/null` differently,
  * and runs a pager for `>file` without a command.
  */
 const redirections: ReadonlySet<string> = new Set([">/dev/null", "1>/dev/null", "2>/dev/null", "2>&1"]);
@@ -45,7 +45,7 @@ const notPrograms: ReadonlySet<string> = new Set(
 /**
  * Splits a line for a shell into its simple commands.
  *
- * Only lines that bash, zsh and dash certainly read alike are split: plain words, literal quotes, `&&`, `||`, `;` and `|`, and redirections
+ * Only lines that bash, zsh and dash certainly read in the same way are split: plain words, literal quotes, `&&`, `||`, `;` and `|`, and redirections
  * to /dev/null. Everything else is refused, even if most shells would treat it as plain text.
  */
 export function parseCommandLine(line: string): ParsedLine {

@@ -92,7 +92,7 @@ export function proposedLength(command: SimpleCommand): number {
 }
 
 /**
- * Options that run a program, read code, or write a file that is not the program's purpose, by program. A command does not match a rule if
+ * Options that run a program, read code, or write a file although this is not the program's purpose; by program. A command does not match a rule if
  * one of these is among the words that the rule leaves open. An entry with one hyphen also counts in a group (`-xO`), and with a value
  * attached (`-Ofile`).
  */

@@ -27,7 +27,7 @@ export type { RuleCreator } from "./rule-store.ts";
 /** Codes that standing rules throw. */
 export type PermissionRulesErrorCode = "invalid_request" | "rule_too_broad" | "rule_not_found" | "insufficient_scope";
 
-/** What an answer remembers. */
+/** An answer that is to apply to later requests too. */
 export interface Remembered {
   readonly effect: RuleEffect;
   readonly remember: RememberPermission;
@@ -63,7 +63,7 @@ export function createPermissionRules(deps: {
   readonly log: Log;
   readonly home: string;
   readonly mayDrive: MayDrive;
-  /** Whether agents may work in this folder at all. */
+  /** Whether agents can work in this folder at all. */
   readonly isVisible: (dir: string) => Promise<boolean>;
   readonly note: NoteRule;
 }): PermissionRules {
@@ -117,7 +117,7 @@ export function createPermissionRules(deps: {
     return removed !== null;
   }
 
-  /** The answer of the rules as read first, without those whose creators lost access. */
+  /** The rules' answer, based on a single read of them. Rules whose creators lost access do not count. */
   async function lookUp(unmarked: RuledRequest): Promise<RuleVerdict | null> {
     let rules = await store.inForce();
     if (rules.length === 0 || inFolder(home, unmarked) || !(await isVisible(unmarked.counted))) return null;
@@ -188,7 +188,7 @@ export function createPermissionRules(deps: {
     async remember(unmarked, { effect, remember }, caller) {
       const request = await marked(unmarked);
       const now = clock.now();
-      // The agent may work in a folder above the one that the caller's token is limited to.
+      // The agent's folder can contain the one that the caller's token is limited to.
       if (!mayUse(caller, request.counted)) {
         const where = `Your token is limited to other folders than ${request.counted}, where the agent is.`;
         throw new PosternError("invalid_request", `${where} Answer without \`remember\`.`);
@@ -239,7 +239,7 @@ export function createPermissionRules(deps: {
     },
   };
 
-  /** A folder's rule that excludes sessions like this one still applies to others. */
+  /** Whether these rules would match, but exclude this session because a caller without `coding:drive` prompted it. */
   function isExcluded(rules: readonly NewRule[], request: RuleRequest): boolean {
     const numbered = rules.map((rule, index) => ({ ...rule, ruleId: String(index), undriven: true }));
     return request.undriven && evaluate(numbered, request, clock.now()) !== null;
@@ -257,7 +257,7 @@ function inFolder(folder: string, { dir, action }: RuledRequest): boolean {
   return isWithin(dir, folder) || commandsNaming(action.line, folder);
 }
 
-/** A rule of a token or app ends with it. A rule from a browser or the command line belongs to the account. */
+/** A rule that a token or app created ends when that is revoked. A rule from a browser or the command line belongs to the account. */
 function creatorOf({ accountId, kind = "open", tokenId = null, app = null }: Caller): RuleCreator {
   const credential = kind === "token" ? tokenId : kind === "app" ? (app?.appId ?? null) : null;
   return { accountId, kind, credential };

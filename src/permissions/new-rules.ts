@@ -13,7 +13,7 @@ export type Proposal =
   | { readonly patterns: readonly string[]; readonly refusal: null }
   | { readonly patterns: readonly []; readonly refusal: string };
 
-/** Proposes patterns for a request: the program and its subcommand, or the whole command; the file itself. */
+/** Proposes patterns for a request: for a command, its program and subcommand, or all its words; for a file, its path. */
 export function propose({ action, dir, counted }: RuleRequest): Proposal {
   if (action.tool !== "command") return proposeFiles(action.paths, counted);
   const { commands, refusal } = parseCommandLine(withoutOwnDir(action.line, dir));

@@ -20,7 +20,7 @@ export function isGuarded(parts: readonly string[]): boolean {
 /** Characters of a pattern that would mean something else in other glob dialects. */
 const unclear = /[?[\]{}!\\~\p{C}\p{Zl}\p{Zp}]/u;
 
-/** Each one makes matching slower. */
+/** The most `**` in one pattern. Each one makes matching slower. */
 const maxDeep = 3;
 
 /** @returns why a pattern is invalid; null for a valid one */
@@ -37,7 +37,7 @@ export function pathPatternProblem(pattern: string): string | null {
   return null;
 }
 
-/** Whether a pattern covers every file, so that it must be confirmed by repeating it. */
+/** Why a pattern must be confirmed by repeating it (it covers every file); null if it need not be. */
 export function pathBreadth(pattern: string): string | null {
   return pattern.split("/").every((part) => /^[*.]+$/.test(part)) ? "It covers every file of the folder." : null;
 }
@@ -47,7 +47,7 @@ export function matchesPath(pattern: string, parts: readonly string[]): boolean 
   return !isGuarded(parts) && matchesPattern(pattern, parts);
 }
 
-/** The same, including for paths that no rule allows. */
+/** Like {@link matchesPath}, but also matches paths that no rule allows. */
 export function matchesPattern(pattern: string, parts: readonly string[]): boolean {
   return matches(pattern.split("/"), parts);
 }

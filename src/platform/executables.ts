@@ -16,7 +16,7 @@ export async function findExecutable(name: string, pathVariable: string): Promis
   return null;
 }
 
-/** Whether `path` is a regular file (or a link to one) that this user may run. */
+/** Whether `path` is a regular file (or a link to one) that this user can execute. */
 export async function isExecutableFile(path: string): Promise<boolean> {
   try {
     if (!(await stat(path)).isFile()) return false;

@@ -6,7 +6,7 @@ import { oneAtATime } from "../core/coalesce.ts";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
-/** Folders that the kernel watches; files in further folders are only polled. */
+/** How many folders the kernel watches. Files in all other folders are only polled. */
 const maxFolders = 256;
 /** Kernel events can be lost or missing (network file systems, a missing folder), so every file is also polled. */
 const pollMs = 500;

@@ -4,7 +4,7 @@ import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 interface WriteOptions {
   /** Independent of the umask; 0600 by default. */
   readonly mode?: number;
-  /** Whether it survives a power failure, which takes a few milliseconds. True by default. */
+  /** Whether to sync the file, which takes a few milliseconds, so that it survives a power failure. True by default. */
   readonly durable?: boolean;
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { isErrno, messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 
-/** Missing folders that are waited for. */
+/** The most missing folders to wait for. */
 const maxAwaited = 100;
 
 /** Reports changes in a set of folders. */
@@ -69,7 +69,7 @@ export function createFolderWatch({
 
   function onEvent(folder: string, name: string | null): void {
     const path = name === null ? folder : join(folder, name);
-    // Another folder may have replaced the one that is watched. One that appears now keeps its watch, because its events would be lost.
+    // Another folder may have replaced the watched one. This comes before awaited folders are watched, so that they lose no events.
     if (name !== null && watchers.has(path)) {
       drop(path);
       appeared(path);

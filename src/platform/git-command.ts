@@ -19,13 +19,13 @@ export interface GitOptions {
   readonly input?: Buffer | string;
   /** Added to the fixed variables; nothing is inherited. */
   readonly env?: Readonly<Record<string, string>>;
-  /** After this time git and what it started are killed; two minutes by default. */
+  /** After this time, git and its child processes are killed; two minutes by default. */
   readonly timeoutMs?: number;
   /** 64 MiB by default. */
   readonly maxOutputBytes?: number;
 }
 
-/** `exitCode` is null when git was killed for time or size, or could not be started. */
+/** `exitCode` is null when git was killed because it took too long or printed too much, or could not be started. */
 export interface GitResult {
   readonly exitCode: number | null;
   readonly stdout: Buffer;
@@ -102,7 +102,7 @@ export function createGit({
 
   return {
     run,
-    /** The same. @throws GitError unless the exit code is 0 */
+    /** Like `run`, but returns only the output. @throws GitError unless the exit code is 0 */
     async must(args: readonly string[], options: GitOptions): Promise<Buffer> {
       const result = await run(args, options);
       if (result.exitCode !== 0) throw new GitError(args, result);

@@ -14,7 +14,7 @@ export interface RepositoryPlace {
   readonly checkout: { readonly root: string; readonly gitDir: string } | null;
 }
 
-// A pointer to a git dir is one line of a path.
+// A pointer to a git dir is one line with a path.
 const maxPointerBytes = 8 * 1024;
 
 /**

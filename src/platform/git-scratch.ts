@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Git, GitPlace } from "./git-command.ts";
 import { readSmallFile } from "./regular-file.ts";
 
-/** A temporary git dir on the objects of a repository. */
+/** A temporary git dir that uses the objects of a repository. */
 export type GitScratch = Awaited<ReturnType<typeof createGitScratch>>;
 
 /** Settings that describe a repository's files and name no program. */

@@ -30,13 +30,13 @@ interface GuardedRequest {
 /**
  * Fetches a URL that an outsider chose, without exposing this machine or its network: https to public addresses only, which are resolved
  * once; no redirects, no credentials in the URL, no proxy, at most {@link maxAnswerBytes} and {@link fetchTimeoutMs}. Addresses that the
- * configuration allows can be private, and http.
+ * configuration allows can be private, and can use http.
  * @throws PosternError {@link GuardedFetchErrorCode}
  */
 export interface GuardedFetch {
   (url: string, request: GuardedRequest): Promise<FetchedAnswer>;
   /**
-   * Refuses a URL that no request could reach, with the same checks as for a request. A name that cannot be looked up now passes, if it can exist.
+   * Refuses a URL that no request could reach, with the same checks as for a request. A name whose lookup fails now passes if it can exist.
    * @throws PosternError `url_refused` | `address_refused`
    */
   check(url: string): Promise<void>;
@@ -211,7 +211,7 @@ function orAborted<T>(task: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 function reasonOf(error: unknown): string {
-  // Each address has a reason; the first is enough.
+  // Each address failed for its own reason; the first reason is enough.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return `The connection failed: ${messageOf(first)}.`;
 }
@@ -251,7 +251,7 @@ export function isAddressEntry(entry: string): boolean {
   return more.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest));
 }
 
-/** Whether `entry` is an IP address or a network, except one of all addresses. */
+/** Whether `entry` is an IP address or a network, except a network of all addresses. */
 export function isNetworkEntry(entry: string): boolean {
   const [base = "", prefix = "32"] = entry.split("/");
   return isAddressEntry(entry) && isIP(base) !== 0 && Number(prefix) > 0;

@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, 
 /** Linux's O_PATH, which Node does not define: works without read permission. */
 const O_PATH = 0o10000000;
 
-/** An open folder, which is still known when its path leads elsewhere. */
+/** An open folder, which stays accessible when its path leads elsewhere. */
 export type HeldFolder = NonNullable<ReturnType<typeof holdFolder>>;
 
 /**

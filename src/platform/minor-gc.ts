@@ -2,7 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /**
- * Frees the memory of used buffers. They are outside V8's heap, which frees them only when it is full or after 64 MB of buffers: a flood of output would grow the process by that much. A minor collection takes a millisecond.
+ * Frees the memory of used buffers. V8 frees them only when its heap is full or after 64 MB of buffers, which are outside the heap. A
+ * flood of output would grow the process by that much. A minor collection takes a millisecond.
  */
 export type MinorGc = ReturnType<typeof createMinorGc>;
 
@@ -12,7 +13,7 @@ export function createMinorGc() {
   let sweep: (() => void) | undefined;
   let sinceBytes = 0;
   return {
-    /** This many bytes were read, sent and are no longer needed. */
+    /** Reports that this many bytes were read and sent, and are no longer needed. */
     passed(sizeBytes: number): void {
       sinceBytes += sizeBytes;
       if (sinceBytes < sweepEveryBytes) return;
@@ -23,7 +24,7 @@ export function createMinorGc() {
   };
 }
 
-/** V8's own function, which a context has if it is created after the flag was set. */
+/** V8's own `gc` function. Only a context that is created after the flag was set has it. */
 function findSweep(): () => void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

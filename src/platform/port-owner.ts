@@ -49,7 +49,7 @@ function holderOf(sockets: ReadonlySet<string>): PortOwner | null {
   return null;
 }
 
-/** For Node, the kernel's process name is a thread's name. */
+/** For a Node process, the kernel's process name is the name of a thread. */
 function programOf(pid: number): string {
   const [program = ""] = (unlessGone(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").split("\0", 1);
   return program === "" ? "a program" : basename(program);

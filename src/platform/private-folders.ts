@@ -2,7 +2,7 @@ import { access, chmod, constants, lstat, mkdir, readdir, stat } from "node:fs/p
 import { dirname } from "node:path";
 import { isErrno, messageOf, PosternError } from "../core/errors.ts";
 
-/** A state folder has one of the first four from its first use. */
+/** Names in a state folder, which contains one of the first four from its first use. */
 const stateNames: ReadonlySet<string> = new Set([
   ...["config.json", "key", "postern.db", "gateway.lock"],
   ...["backups", "gateway-id", "run", "service.env", "sessions", "terminal-host"],
@@ -34,7 +34,7 @@ export async function makeStateFolder(path: string): Promise<void> {
   }
 }
 
-/** Whether the folder has files, and none that a state folder has. */
+/** Whether the folder has files, but none of those that a state folder has. */
 export async function isInOtherUse(path: string): Promise<boolean> {
   const names = (await readdir(path)).filter((name) => !systemNames.has(name));
   return names.length > 0 && !names.some((name) => stateNames.has(name));

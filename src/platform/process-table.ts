@@ -36,7 +36,7 @@ export function processTable(): readonly ProcessRow[] {
 }
 
 /**
- * Reads the process table as {@link processTable}, repeatedly and without blocking this process.
+ * Reads the process table like {@link processTable}, repeatedly and without blocking this process.
  * @param isIrrelevant such processes are left out, and on Linux read once: pids are assigned in turn, so one that still exists at the next
  *   reading, within seconds, is the same process
  */
@@ -119,7 +119,7 @@ export function startedAt({ startTime }: Pick<ProcessRow, "startTime">, now: num
 
 const statBuffer = Buffer.allocUnsafeSlow(4096);
 
-/** One read returns all of it; `readFileSync` measured twice as long. */
+/** One read returns the whole file. `readFileSync` takes twice as long (measured). */
 function readStat(pid: number): string {
   const fd = openSync(`/proc/${pid}/stat`, "r");
   try {

@@ -97,13 +97,13 @@ export function signalChild(child: Pick<ChildProcess, "pid" | "kill">, signal: N
   return child.pid !== undefined && child.kill(signal);
 }
 
-/** The same for the group of a child that was spawned `detached`. */
+/** Like {@link signalChild}, for the process group of a child that was spawned `detached`. */
 export function signalChildGroup({ pid }: Pick<ChildProcess, "pid">, signal: NodeJS.Signals): boolean {
   return pid !== undefined && sendSignal(-pid, signal);
 }
 
 interface EndOptions {
-  /** Between SIGHUP with SIGTERM and SIGKILL. */
+  /** The time between SIGHUP and SIGTERM, which are sent together, and SIGKILL. */
   readonly graceMs: number;
   readonly clock: Clock;
 }
@@ -142,7 +142,7 @@ export async function endGroups(
   if (!(await someLeft())) return { survivors: [] };
   signalAll(known, "SIGHUP");
   signalAll(known, "SIGTERM");
-  signalAll(known, "SIGCONT"); // a stopped program handles the two only once it runs
+  signalAll(known, "SIGCONT"); // a stopped program handles the two signals only once it runs
   let deadline = clock.now() + graceMs;
   const leaderLives = (): boolean => trees.some(({ leader }) => leader !== null && known.has(leader.pid));
   let leadersLived = leaderLives();
@@ -172,7 +172,7 @@ function dropEnded(known: Map<number, ProcessRow>): void {
 }
 
 /**
- * Updates `known`: drops the dead, adds members of the trees. Earlier members are kept, because a child of a dead process has a new
+ * Updates `known`: drops processes that ended, adds members of the trees. Earlier members are kept, because a child of a dead process has a new
  * parent and could not be found again.
  */
 async function findMembers(
@@ -188,7 +188,7 @@ async function findMembers(
     const leaderRow = leader === null ? undefined : rows.get(leader.pid);
     const leaderAlive = leaderRow !== undefined && leaderRow.startTime === leader?.startTime;
     if (leaderAlive) known.set(leaderRow.pid, leaderRow);
-    // A group without its leader may be another one of the same number; then only a marker identifies it.
+    // A group without its leader may be a later group with the same number; then only a marker identifies it.
     const groupProves =
       leaderAlive || (leaderRow === undefined && (marker === undefined || process.platform !== "linux"));
     await inSlices(table, (row) => {
@@ -204,7 +204,7 @@ async function findMembers(
   }
 }
 
-/** Groups of known leaders come first, so that a process forked in between also gets the signal; then the others by pid. */
+/** Signals the groups of known leaders first, so that a process forked in between also receives it; then the others by pid. */
 function signalAll(known: ReadonlyMap<number, ProcessRow>, signal: NodeJS.Signals): void {
   const groups = new Set<number>();
   for (const row of known.values()) {

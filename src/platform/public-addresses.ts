@@ -22,7 +22,7 @@ const special: readonly (readonly [string, number])[] = [
   ["240.0.0.0", 4], // reserved, broadcast
 ];
 
-// Of IPv6 only global unicast, without the special networks in it.
+// Of the IPv6 addresses, only global unicast is public, without the special networks in it.
 const globalUnicast = ["2000::", 3] as const;
 const specialV6: readonly (readonly [string, number])[] = [
   ["2001::", 23], // Teredo, ORCHID and others

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { signalChildGroup } from "./processes.ts";
 
-/** `exitCode` is null when the command could not be started, or was killed for time or size. */
+/** `exitCode` is null when the command could not be started, or was killed because it took too long or printed too much. */
 export interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
@@ -29,7 +29,7 @@ interface CommandOptions {
   readonly input?: Buffer | string;
 }
 
-/** For output that is still in the pipes when the program has ended. */
+/** How long to wait for output that is still in the pipes after the program has ended. */
 const drainMs = 2_000;
 
 /** Runs a program by argv, without a shell, to its end. Never throws. */
@@ -41,7 +41,7 @@ export async function runCommand(
   return { exitCode, stdout: stdout.toString("utf8"), stderr: stderr.toString("utf8") };
 }
 
-/** The same with bytes, and the error of a failed start. */
+/** Like {@link runCommand}, but returns bytes, and the error if the command could not be started. */
 export function runForOutput(argv: readonly [string, ...string[]], options: CommandOptions): Promise<CommandOutput> {
   const maxBytes = options.maxOutputBytes ?? 1024 * 1024;
   const [program, ...args] = argv;
@@ -74,7 +74,7 @@ export function runForOutput(argv: readonly [string, ...string[]], options: Comm
     child.once("error", (error) => finish(null, error)); // not found, not executable
     child.once("close", (exitCode) => finish(exitCode, null));
     child.once("exit", (exitCode) => {
-      // A program that it left in the background, such as a hook's server, can keep the pipes open.
+      // A program left running in the background, such as a server that a hook started, can keep the pipes open.
       drain = setTimeout(() => {
         // After one more read, in case this process was busy. Then the output is discarded: a closed pipe could end the program.
         setImmediate(() => {

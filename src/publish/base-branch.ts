@@ -2,8 +2,8 @@ import type { Checkout } from "./repository.ts";
 import type { UserGit } from "./user-git.ts";
 
 /**
- * The branch that a checkout is updated from, as a name for git; null if there is none. For a worktree, its base branch: the one of the
- * remote if that is newer. Elsewhere the remote's default branch or, on that branch itself, its upstream.
+ * The branch that a checkout is updated from, as a name for git; null if there is none. For a worktree, its base branch, or the remote's
+ * branch of the same name if that is newer. Elsewhere the remote's default branch or, on that branch itself, its upstream.
  */
 export async function baseOf(
   git: UserGit,
@@ -32,7 +32,7 @@ async function defaultBranch(git: UserGit, root: string): Promise<string | null>
   return null;
 }
 
-/** A commit by a name of ours or git's; null if there is none. */
+/** The commit with this name, which is ours or git's; null if there is none. */
 export function commitOf(git: UserGit, root: string, name: string): Promise<string | null> {
   return git.lineOf(["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`], { root });
 }

@@ -3,7 +3,7 @@ import { publishError } from "./errors.ts";
 import { gitFailed, longMs, shownOutput, type UserGit } from "./user-git.ts";
 
 /**
- * Commits what is staged. Hooks run, and the user's signing.
+ * Commits what is staged. Runs the user's hooks, and signs the commit if the user has configured this.
  * @returns what git and hooks printed
  * @throws PosternError `nothing_to_commit` | `invalid_request` | `git_failed`
  */
@@ -27,7 +27,7 @@ export async function commit(
   return shownOutput(result);
 }
 
-/** Without a commit, everything in the index is staged. */
+/** Before the first commit, everything in the index is staged. */
 async function hasStaged(git: UserGit, root: string): Promise<boolean> {
   const { exitCode } = await git.run(["diff", "--cached", "--quiet", "--no-ext-diff"], { root });
   return exitCode === 1;

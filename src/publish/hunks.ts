@@ -5,7 +5,7 @@ import { gitFailed, literalPaths, type UserGit } from "./user-git.ts";
 
 /** One file's changes, in parts that can be applied alone. Texts are bytes, as latin1. */
 export interface FilePatch {
-  /** The lines before the first hunk, without those of a change of mode. */
+  /** The lines before the first hunk, without the lines about a change of mode. */
   readonly header: readonly string[];
   /** `old mode` and `new mode`, if the mode of an existing file changes. */
   readonly mode: readonly string[];
@@ -17,7 +17,7 @@ interface Hunk {
   readonly oldCount: number;
   readonly newStart: number;
   readonly newCount: number;
-  /** After the line numbers: the function that git found, with its space. */
+  /** The text after the line numbers: a space, and the function name that git found. */
   readonly rest: string;
   /** Its lines, each with its newline. */
   readonly body: string;
@@ -83,7 +83,7 @@ function hunksOf(lines: readonly string[]): readonly Hunk[] {
 
 const modeId = "mode";
 
-/** A hunk's ID changes with its lines and their place, so an ID never stands for another text than the one that was shown. */
+/** A hunk's ID changes with its lines and their place, so an ID always refers to the text that was shown. */
 function idOf(hunk: Hunk): string {
   return createHash("sha256")
     .update(`${lineNumbers(hunk)}\n${hunk.body}`, "latin1")
@@ -127,7 +127,7 @@ export function selectHunks(
   const mode = ids.has(modeId) ? patch.mode : [];
   // Without hunks, `---` and `+++` must not follow a change of mode.
   const kept = chosen.length === 0 ? header.filter((line) => !/^(?:---|\+\+\+|index) /.test(line)) : header;
-  let shift = 0; // by which the left out hunks move the lines of the side that is not there
+  let shift = 0; // how far the skipped hunks shift the side that applying the patch produces
   const texts = patch.hunks.map((hunk) => {
     const grows = hunk.newCount - hunk.oldCount;
     if (!ids.has(idOf(hunk))) {

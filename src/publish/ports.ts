@@ -23,7 +23,7 @@ export interface PublishPorts {
   placeOf(sessionId: string, caller: Caller): Promise<PublishPlace>;
   /** Whether the caller can use files, and agents can work, in all of these directories. */
   mayUse(dirs: readonly string[], caller: Caller): Promise<boolean>;
-  /** Whether the turn of any session in this directory runs. */
+  /** Whether any session in this directory has a running turn. */
   isAgentWorking(root: string): boolean;
   note(entry: {
     readonly action: AuditAction;

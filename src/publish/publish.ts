@@ -24,8 +24,8 @@ import { refuseDuringUpdate, update } from "./update.ts";
 import { createUserGit } from "./user-git.ts";
 
 /**
- * From changes to a merged branch. All of it runs git as the user, with the user's configuration and hooks. Every function throws
- * PosternError `session_not_found` | `dir_not_allowed` | `not_a_git_repository` | `git_failed`, besides what it names.
+ * Brings changes to a merged branch. Every function runs git as the user, with the user's configuration and hooks, and throws
+ * PosternError `session_not_found` | `dir_not_allowed` | `not_a_git_repository` | `git_failed`, in addition to the codes in its comment.
  */
 export interface Publish {
   status(input: { readonly sessionId: string }, caller: Caller): Promise<GitStatus>;
@@ -46,7 +46,7 @@ export interface Publish {
 export interface PublishDeps {
   readonly ports: PublishPorts;
   readonly pathVariable: string;
-  /** The user's environment, without anything of the gateway. */
+  /** The user's environment, without the gateway's own variables. */
   readonly environment: () => Readonly<Record<string, string>>;
 }
 
@@ -130,7 +130,7 @@ export function createPublish(deps: PublishDeps): Publish {
         const { action = "start", strategy = "merge" } = input;
         const output = await update({ git, checkout, readStatus: () => statusOf(checkout) }, input).catch(
           async (error: unknown) => {
-            // Git has fetched, and changed the work tree.
+            // Despite the conflict, Git has fetched and changed the work tree, so this is audited.
             const details = { action, strategy, conflict: true };
             if (hasCode(error, "update_conflict")) await note("git_updated", checkout, { caller, details });
             throw error;

@@ -16,7 +16,7 @@ export interface Checkout {
 
 /**
  * The checkout of a session, for a caller that can use all of it: a commit contains files of the whole repository.
- * @throws PosternError `not_a_git_repository` | `dir_not_allowed`, and those of `placeOf`
+ * @throws PosternError `not_a_git_repository` | `dir_not_allowed`, and the errors of `placeOf`
  */
 export async function checkoutOf(ports: PublishPorts, sessionId: string, caller: Caller): Promise<Checkout> {
   const place = await ports.placeOf(sessionId, caller);

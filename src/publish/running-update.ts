@@ -10,7 +10,7 @@ import { commitOf } from "./base-branch.ts";
 import type { Checkout } from "./repository.ts";
 import { longMs, type UserGit } from "./user-git.ts";
 
-/** What is undone if git or the gateway is killed. */
+/** A running update, which is undone if git or the gateway is killed. */
 const runningUpdateSchema = z.object({
   strategy: z.enum(["merge", "rebase"]),
   branch: z.string().regex(/^(?!\/)(?!.*\.\.)[^\p{Cc}]+$/u),
@@ -54,8 +54,8 @@ export async function killedUpdate({ gitDir }: Pick<Checkout, "gitDir">): Promis
 }
 
 /**
- * Whether the checkout is no longer where this update left it: git finished it after all, somebody ended it, or another one began. Then
- * there is nothing to undo, and resetting to its start would give up what was done since.
+ * Whether the checkout is no longer as this update left it: git finished the update after all, someone ended it, or another one began.
+ * Then there is nothing to undo, and a reset to the update's start would discard later work.
  */
 export async function isOver(
   git: UserGit,
@@ -73,14 +73,14 @@ export async function isOver(
   return on !== `refs/heads/${branch}` || tip !== head;
 }
 
-/** In the environment of git and its hooks, so that those that outlive the gateway are found. */
+/** A variable in the environment of git and its hooks, which identifies those that outlive the gateway. */
 const variable = "POSTERN_UPDATE";
 
 export function markOf({ gitDir }: Pick<Checkout, "gitDir">): Readonly<Record<string, string>> {
   return { [variable]: gitDir };
 }
 
-/** Ends the git of an earlier gateway and its hooks, before anything that they write is undone. */
+/** Ends git processes and hooks of an earlier gateway, before their changes are undone. */
 export async function endLeftGit({ gitDir }: Pick<Checkout, "gitDir">, clock: Clock): Promise<void> {
   await endGroup({ leader: null, marker: { name: variable, value: gitDir } }, { graceMs: 2_000, clock });
 }
@@ -101,8 +101,8 @@ export async function removeLocks(
 ): Promise<void> {
   const locks = ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map((lock) => join(gitDir, lock));
   for (const lock of [...locks, join(commonDir, "refs", "heads", `${branch}.lock`)]) {
-    // Older ones are another program's, and so are those from after the time at which ours would have been stopped. File systems can
-    // round a time down to two seconds.
+    // Older locks are another program's, and so are locks made after the time limit of our git. File systems can round a time down
+    // to two seconds.
     const at = await modifiedAt(lock);
     if (at >= startedAt - 2_000 && at <= startedAt + longMs) await rm(lock, { force: true });
   }

@@ -3,12 +3,12 @@ import { publishError } from "./errors.ts";
 import { applyToIndex, readPatch, selectHunks, shownHunks } from "./hunks.ts";
 import { literalPaths, type UserGit } from "./user-git.ts";
 
-/** For the filters of many or large files. */
+/** Long enough for Git filters on many or large files. */
 const stageMs = 300_000;
 
 /**
  * Changes what the next commit contains.
- * @param files of the status
+ * @param files the files of the status
  * @throws PosternError `invalid_request` | `changes_outdated` | `git_failed`
  */
 export async function stage(
@@ -53,7 +53,7 @@ export async function readHunks(git: UserGit, root: string, { path, staged }: Hu
   return { path, hunks: shownHunks(await readPatch(git, root, { path, compared })) };
 }
 
-/** Always with paths: without, `git reset` would also end a merge. Works without a commit too. */
+/** Always passes paths, because `git reset` without paths would also end a merge. Also works before the first commit. */
 async function unstagePaths(git: UserGit, root: string, paths: readonly string[] | null): Promise<void> {
   const which = paths === null ? ["--", "."] : listed(paths);
   const options = { root, timeoutMs: stageMs, input: nulList(paths), env: literalPaths };

@@ -7,7 +7,7 @@ import type { Checkout } from "./repository.ts";
 import { isOver, killedUpdate } from "./running-update.ts";
 import { gitFailed, type UserGit } from "./user-git.ts";
 
-/** A repository with more changes is listed up to here. */
+/** The most changed files that are listed. */
 const maxFiles = 5_000;
 
 /** The part of a status that one git command gives. */
@@ -70,7 +70,7 @@ export function parseStatus(text: string, cut = false): TreeStatus {
     const [, name, value] = /^# branch\.(\S+) (.*)$/s.exec(line) ?? [];
     if (name !== undefined) head.set(name, value ?? "");
     const file = fileOf(line, line.startsWith("2 ") ? (parts[++at] ?? null) : null);
-    // Conflicts always: an update cannot end without them.
+    // Conflicts are always listed, because an update cannot end before they are resolved.
     if (file !== null && (files.length < maxFiles || file.conflict)) files.push(file);
     else if (file !== null) cut = true;
   }
@@ -127,7 +127,7 @@ async function distanceTo(git: UserGit, root: string, other: string) {
   return { ahead, behind };
 }
 
-/** An operation that has not ended. */
+/** A merge, rebase or similar operation that has not ended. */
 async function updateOf(
   git: UserGit,
   checkout: Checkout,
@@ -171,7 +171,7 @@ function conflictPrompt(files: readonly string[], strategy: "merge" | "rebase" |
   ].join("\n");
 }
 
-/** A path cannot begin a command, a mention or another line. */
+/** A path for a prompt, where it cannot start a command, a mention or a new line. */
 function promptPath(path: string): string {
   return `\`${path.replace(/[\p{Cc}`]/gu, "?").replaceAll("@", "＠")}\``;
 }

@@ -8,7 +8,7 @@ import { longMs, type UserGit } from "./user-git.ts";
 const ownState = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "REBASE_HEAD"];
 
 /**
- * Brings a checkout back to where it was before an update that was killed. What is given up stays in the repository, below
+ * Returns a checkout to its state before an update that was killed. The discarded state stays in the repository, below
  * `refs/postern/undone/`; untracked files stay, unless they are files that the update itself just wrote.
  */
 export async function undoUpdate(git: UserGit, checkout: Checkout, update: RunningUpdate): Promise<void> {

@@ -28,7 +28,7 @@ interface Updating {
 }
 
 /**
- * Merges or rebases onto the base branch, or continues or aborts that.
+ * Merges the base branch or rebases onto it, or continues or aborts such an update.
  * @returns what git printed
  * @throws PosternError `update_conflict` | `update_in_progress` | `no_update_in_progress` | `uncommitted_changes` | `invalid_request`
  *   | `git_failed`
@@ -69,7 +69,7 @@ async function start(updating: Updating, { strategy = "merge", fetch = true }: O
   return settle(updating, strategy, await run(updating, running, args));
 }
 
-/** Git overwrites an ignored file with the one of the other side, without a word and without a copy. */
+/** Git would overwrite an ignored file with the other side's version, without a warning or a copy. */
 async function refuseOverwriting(
   git: UserGit,
   root: string,
@@ -158,7 +158,7 @@ function run({ git, checkout, clock = systemClock }: Updating, begun: Begun, arg
   return begun === null ? command() : whileRunning(checkout, { ...begun, startedAt: clock.now() }, command);
 }
 
-/** What an update that git stopped would be undone to; null if its files do not say. */
+/** The state to which a stopped update would be undone; null if git's files do not show it. */
 async function runningOf(
   { git, checkout }: Updating,
   strategy: "merge" | "rebase",

@@ -2,7 +2,7 @@ import { findExecutable } from "../platform/executables.ts";
 import { runForOutput } from "../platform/run-command.ts";
 import { publishError } from "./errors.ts";
 
-/** `exitCode` is null when the program was killed for time or size, or could not be started. */
+/** `exitCode` is null when the program ran too long, printed too much, or could not be started. */
 export interface ProgramResult {
   readonly exitCode: number | null;
   readonly stdout: Buffer;
@@ -13,7 +13,7 @@ interface RunOptions {
   /** The root of the work tree. */
   readonly root: string;
   readonly input?: Buffer | string;
-  /** For commands that only read: 30 seconds by default. */
+  /** The default of 30 seconds is for commands that only read. */
   readonly timeoutMs?: number;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -28,7 +28,7 @@ export interface UserGit {
   must(args: readonly string[], options: RunOptions): Promise<Buffer>;
   /** The first line of its output, or null if the exit code is not 0. */
   lineOf(args: readonly string[], options: RunOptions): Promise<string | null>;
-  /** Another program. @returns null if it is not on PATH */
+  /** Runs another program. @returns null if it is not on PATH */
   runProgram(argv: readonly [string, ...string[]], options: RunOptions): Promise<ProgramResult | null>;
 }
 
@@ -37,7 +37,7 @@ const readMs = 30_000;
 export const longMs = 900_000;
 const maxOutputBytes = 32 * 1024 * 1024;
 const maxErrorBytes = 256 * 1024;
-/** Of what is shown of output. */
+/** The most characters of output that are shown. */
 const maxShownLength = 16_000;
 
 /** Variables of another git command, which would apply to ours. @see `git rev-parse --local-env-vars` */
@@ -71,10 +71,10 @@ const neverAsks = {
   GIT_PAGER: "cat",
 };
 
-/** For commands with paths, and no others: hooks inherit it, and their own pathspecs can be patterns. */
+/** Only for commands with paths, because hooks inherit this variable, and their own pathspecs can be patterns. */
 export const literalPaths = { GIT_LITERAL_PATHSPECS: "1" };
 
-/** @param environment the user's, without anything of the gateway */
+/** @param environment the user's, without the gateway's own variables */
 export function createUserGit({
   pathVariable,
   environment,
@@ -142,7 +142,7 @@ export function gitFailed(what: string, result: ProgramResult) {
   );
 }
 
-/** What a program printed, as plain text. The end of it, if it is long. */
+/** What a program printed, as plain text. If it is long, only the end. */
 export function shownOutput({ stdout, stderr }: ProgramResult): string {
   return plainOutput(`${stdout.toString("utf8")}${stderr}`);
 }

@@ -43,7 +43,7 @@ export function createActionTokens({ db, clock }: { readonly db: Kysely<Tables>;
       return tokens;
     },
 
-    /** Works once: neither this token nor the other choice of its notification works again. Null if it does not. */
+    /** Redeems a token once: then neither it nor the token for the other choice works again. Null if it is not valid. */
     async redeem(token: string): Promise<PushAction | null> {
       return db.transaction().execute(async (trx) => {
         const row = await trx

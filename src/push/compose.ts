@@ -17,13 +17,13 @@ export type Composed =
       readonly action: "notify";
       readonly kind: PushKind;
       readonly permissionId: string | null;
-      /** What to remember as shown, so that it can be withdrawn; null for what needs no answer. */
+      /** What the browser then shows, stored so that it can be withdrawn; null if it needs no answer. */
       readonly shows: string | null;
       readonly silent: boolean;
       readonly request: PlainRequest | null;
     };
 
-/** {@link Composed} of something that is not a permission request, such as a missing login. */
+/** The value of `shows` if the user is needed for something else than a permission request, such as a login. */
 export const shownAttention = "attention";
 
 /** The kinds that an event can lead to. */

@@ -25,7 +25,7 @@ export interface FollowSessionsDeps {
 const markName = "push";
 /** Waits for further events, because the result of a turn is known a moment later. */
 const settleMs = 1_000;
-/** Later, no caller waits for it. */
+/** How long a notification is useful. After that, no one is waiting for it. */
 const lifeMs = { needed: 4 * 3_600_000, news: 12 * 3_600_000 } as const;
 /** Irrelevant events do not each save the position; after a crash they are read again. */
 const passedAtOnce = 500;

@@ -25,7 +25,7 @@ export interface NewNotice {
   readonly expiresAt: number;
 }
 
-/** Sessions of one browser that are read for a summary. More follow with the next. */
+/** How many of a browser's sessions are read for one summary. The others follow in the next one. */
 const noticesAtOnce = 200;
 
 /** SQL of waiting and shown notifications: one for each session and browser, and newer ones replace older ones. */
@@ -34,7 +34,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
     on.updateTable("push_deliveries").where("subscription_id", "=", subscriptionId).where("session_id", "=", sessionId);
 
   return {
-    /** For all browsers of an account. @returns their ids */
+    /** Adds a notification for all browsers of an account. @returns the ids of the browsers */
     async add(on: Kysely<Tables>, accountId: string, notice: NewNotice): Promise<readonly string[]> {
       const { sessionId, reason, permissionId, dueAt, held, expiresAt } = notice;
       const changes = {
@@ -99,7 +99,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
       return [...new Set(rows.map((row) => row.subscription_id))];
     },
 
-    /** Due browsers come first. */
+    /** The notifications that wait for this browser, by due time. */
     async waiting(subscriptionId: string): Promise<readonly WaitingNotice[]> {
       const rows = await db
         .selectFrom("push_deliveries")
@@ -140,7 +140,7 @@ export function createNoticeQueue(db: Kysely<Tables>) {
       });
     },
 
-    /** Makes notifications due that quiet hours hold back, because the preferences changed. @returns browsers of the account */
+    /** Makes notifications that quiet hours hold back due now, because the preferences changed. @returns browsers of the account */
     async release(accountId: string, now: number): Promise<readonly string[]> {
       const mine = db.selectFrom("push_subscriptions").select("subscription_id").where("account_id", "=", accountId);
       const rows = await db

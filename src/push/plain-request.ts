@@ -18,7 +18,7 @@ export interface PlainRequest {
 }
 
 /**
- * The whole text of a permission request, if a person can see all of it in a notification; null otherwise. Only then a notification can
+ * The whole text of a permission request, if a person can see all of it in a notification; null otherwise. Only then can a notification
  * offer to allow it.
  */
 export function plainRequest({ kind, tool, input, answerable }: PendingPermission): PlainRequest | null {

@@ -32,7 +32,7 @@ export type AnswerPermission = (
   caller: Caller,
 ) => Promise<unknown>;
 
-/** The events of all sessions in registered folders, from the one after `after` on; null for new ones only. */
+/** The events of all sessions in registered folders, starting after the event `after`; null for new events only. */
 export type FollowEvents = (options: {
   readonly after: string | null;
   readonly signal: AbortSignal;

@@ -25,7 +25,7 @@ export function createPreferenceStore({ db, clock }: { readonly db: Kysely<Table
       show_requests: Number(showRequests),
       updated_at: clock.now(),
     };
-    // Also locks the row, so that the kinds of two requests at once do not mix.
+    // Also locks the row, so that two simultaneous requests do not mix their kinds.
     await on
       .insertInto("push_preferences")
       .values({ account_id: accountId, ...values })

@@ -20,7 +20,7 @@ export interface Posted {
 
 export interface PostOptions {
   readonly ttlMs: number;
-  /** What a newer message replaces: a session's ID, or a type of message. */
+  /** Identifies older messages that this one replaces: a session's ID, or a type of message. */
   readonly topic: string;
   readonly signal: AbortSignal;
 }

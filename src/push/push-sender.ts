@@ -27,7 +27,7 @@ export interface PushSenderDeps {
   readonly log: Log;
 }
 
-/** After a failure of the store. */
+/** The pause after a failure of the store. */
 const retryStoreMs = 5_000;
 const firstPauseMs = 5_000;
 const longestPauseMs = 30 * 60_000;
@@ -181,7 +181,7 @@ export function createPushSender(deps: PushSenderDeps) {
     };
   }
 
-  /** Removes a browser that its push service no longer knows, and notes the outcome of the others. */
+  /** Removes a browser that its push service no longer knows, and records the outcome for all others. */
   async function post(
     subscription: StoredSubscription,
     message: PushMessage,

@@ -120,7 +120,7 @@ export function createSubscriptionStore(deps: {
       return rows.map(toRecord);
     },
 
-    /** Null also for another account's. */
+    /** Also null for a subscription of another account. */
     async findOwn(owner: SubscriptionOwner, subscriptionId: string): Promise<StoredSubscription | null> {
       const row = await mine(owner).selectAll().where("subscription_id", "=", subscriptionId).executeTakeFirst();
       return row === undefined ? null : toStored(row);

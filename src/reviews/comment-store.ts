@@ -17,7 +17,7 @@ export interface CommentStore {
   list(key: ReviewKey): Promise<readonly CommentRow[]>;
   add(row: CommentRow): Promise<void>;
   /**
-   * Changes a comment if it is in one of these states. @returns whether it was
+   * Changes a comment if it is in one of these states. @returns whether it was changed
    */
   change(
     of: { readonly key: ReviewKey; readonly commentId: string; readonly while: readonly CommentState[] },

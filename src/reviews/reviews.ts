@@ -31,7 +31,7 @@ export interface Reviews {
   list(sessionId: string, caller: Caller): Promise<ReviewComments>;
   /** @throws PosternError `comment_text_changed` | `invalid_request` | `too_large` */
   add(input: AddCommentInput, caller: Caller): Promise<ReviewComment>;
-  /** @throws PosternError `comment_not_found` | `comment_already_sent` for the text of one that was sent */
+  /** @throws PosternError `comment_not_found` | `comment_already_sent` for a change to the text of a sent comment */
   edit(input: EditCommentInput, caller: Caller): Promise<ReviewComment>;
   /** @throws PosternError `comment_not_found` */
   remove(input: DeleteCommentInput, caller: Caller): Promise<DeletedComment>;
@@ -129,7 +129,7 @@ export function createReviews(deps: {
     return found;
   }
 
-  /** One prompt with those of the requested comments that are open. */
+  /** One prompt with the requested comments. Comments that are not open are left out. */
   async function promptOf(
     { comments }: ListedReview,
     { sessionId, commentIds }: SendReviewInput,

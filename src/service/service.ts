@@ -20,7 +20,7 @@ export interface ServiceSpec {
 
 export interface ServiceStatus {
   readonly manager: "systemd" | "launchd";
-  /** Its file. */
+  /** The service's file. */
   readonly path: string;
   readonly installed: boolean;
   /** Whether it starts automatically. */
@@ -32,7 +32,7 @@ export interface ServiceStatus {
 /** The system's manager of user services. */
 export interface ServiceManager {
   readonly path: string;
-  /** The file that {@link install} writes. */
+  /** The content of the file that {@link install} writes. */
   readonly text: string;
   /** The command that shows the gateway's log. */
   readonly showLog: string;
@@ -52,7 +52,7 @@ export interface ServiceManager {
   status(): Promise<ServiceStatus>;
 }
 
-/** The command of the service. Variables that are already set win over the environment file. */
+/** The command of the service. Variables that are already set take precedence over the environment file. */
 export function argvOf({ node, program, environmentFile }: ServiceSpec): readonly string[] {
   return [node, `--env-file-if-exists=${environmentFile}`, program, "serve"];
 }
@@ -75,7 +75,7 @@ export async function must(run: RunManager, ...args: readonly string[]): Promise
   throw new PosternError("service_failed", `\`${args.join(" ")}\` failed: ${reason}`);
 }
 
-/** @returns whether the file was another one before */
+/** @returns whether the file was written, because it had other content */
 export async function writeWhenChanged(path: string, text: string): Promise<boolean> {
   if ((await readOrNull(path)) === text) return false;
   await mkdir(dirname(path), { recursive: true });

@@ -37,9 +37,9 @@ export interface ActivityState {
   readonly standing: StandingScreen | null;
   /** Permissions that wait for an answer, oldest first. */
   readonly permissions: readonly OpenPermission[];
-  /** Calls that Postern allowed and that have not ended yet: their end does not count as the answer to another request. */
+  /** Calls that Postern allowed and that are still running: the end of one does not count as the answer to another request. */
   readonly allowedCalls: readonly string[];
-  /** Counts prompts that the agent took, from anyone; a turn that ends is the turn of the newest. */
+  /** Number of prompts that the agent accepted, from any source. A turn that ends belongs to the newest prompt. */
   readonly promptsTaken: number;
   /** Counts turns that ended, for any reason. */
   readonly turnsEnded: number;
@@ -84,7 +84,7 @@ export type Observation =
   /** A hook passed on our decision. */
   | { readonly kind: "permission_answered"; readonly permissionId: string; readonly decision: "allow" | "deny" };
 
-/** Whether no turn runs and no question is open, so that a prompt can be sent, even if the vendor will refuse it again. */
+/** Whether no turn runs and no question is open, so that a prompt can be sent, even if the vendor is likely to refuse it. */
 export function isResting({ activity, inBackground }: Pick<ActivityState, "activity" | "inBackground">): boolean {
   if (activity === "working") return inBackground;
   return activity === "idle" || activity === "limited" || activity === "needs_login";
@@ -95,10 +95,10 @@ export function isBooting({ activity, started }: Pick<ActivityState, "activity" 
   return activity === "starting" || (activity === "needs_attention" && !started);
 }
 
-// Beyond this the oldest are dropped: an agent asks a handful at a time, and a forged inbox must not fill the memory.
+// Beyond this number, the oldest are dropped: an agent has a handful open at a time, and a forged inbox must not use up memory.
 const maxPermissions = 50;
 
-/** The next state after one observation. Pure; `at` is epoch milliseconds, `permissionId` names a permission that this event asks for. */
+/** The next state after one observation. Pure; `at` is epoch milliseconds, `permissionId` is the id of the permission that this event requests. */
 export function nextActivity(
   state: ActivityState,
   event: Observation,
@@ -183,11 +183,11 @@ function openPermission(
   return { permissionId, kind: asks, tool, input, askedAt: isoTime(at), answerable: false, callKey, subagent, cwd };
 }
 
-/** An open question comes before everything else. */
+/** An open question takes precedence over everything else. */
 function inMode(activity: "working" | "idle", before: ActivityState): ActivityState {
   const state = { ...before, inBackground: false };
   if (state.permissions.length === 0) return { ...state, activity };
-  // Permissions for tools come first: anyone with access can answer them, while other questions need someone who knows the task.
+  // Permissions for tools take precedence: anyone with access can answer them, while other questions need someone who knows the task.
   const permission = state.permissions.some(({ kind }) => kind === "permission");
   return { ...state, activity: permission ? "needs_permission" : "needs_answer" };
 }
@@ -197,7 +197,7 @@ function needsAnswer({ activity }: ActivityState): boolean {
 }
 
 /**
- * The end of a call starts no turn, because it can come after the turn that made it has ended (measured): a sub-agent's call, or a Codex command
+ * The end of a call does not mean that a turn is running, because a call can outlast its turn (measured): a sub-agent's call, or a Codex command
  * that kept running while its turn was steered.
  */
 function afterTool(state: ActivityState): ActivityState {
@@ -226,7 +226,7 @@ function ofSubagents(permissions: readonly OpenPermission[]): readonly OpenPermi
   return permissions.filter(({ subagent }) => subagent !== null);
 }
 
-/** A call that ran was allowed. If several calls are equal, only one of them was; the others still ask. */
+/** A call that has run was allowed. Of several identical calls, only one counts as answered; the others still wait for an answer. */
 function withoutEnded(state: ActivityState, callKey: string): ActivityState {
   const allowed = state.allowedCalls.indexOf(callKey);
   if (allowed !== -1) return { ...state, allowedCalls: state.allowedCalls.toSpliced(allowed, 1) };

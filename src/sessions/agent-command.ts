@@ -6,7 +6,7 @@ import { type MentionPlace, refuseOutsideMentions, withoutInvisible } from "./pr
 /** A command that can be typed. */
 export interface CommandLine {
   readonly text: string;
-  /** Whether it is a named prompt, which starts a turn, such as the commands of the user and the repository. */
+  /** Whether the command stands for a prompt and so starts a turn, as custom commands of the user and the repository do. */
   readonly startsTurn: boolean;
 }
 
@@ -14,8 +14,8 @@ export interface CommandLine {
 const maxLength = 500;
 
 /**
- * Checks a prompt that is to be sent as one of the agent's commands: one of `commands` that can be sent, on one line, with arguments that do
- * nothing else.
+ * Checks a prompt that is to be sent as one of the agent's commands: a sendable one of `commands`, on one line, whose arguments have no
+ * other effect.
  *
  * @throws PosternError `command_not_sendable`
  */
@@ -57,7 +57,7 @@ function notListed(name: string, commands: readonly AgentCommand[]): string {
   return `"${name.slice(0, 100)}" cannot be sent as a command. ${known} Type others into the terminal.`;
 }
 
-/** Applies to callers with `coding:drive` too: a command that counts as safe must not read files outside. */
+/** Applies to callers with `coding:drive` too: a command that counts as safe must not read files outside the session's directory. */
 async function refuseOutside(text: string, place: MentionPlace): Promise<void> {
   try {
     await refuseOutsideMentions(text, place);

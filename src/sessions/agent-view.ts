@@ -3,13 +3,13 @@ import { type ActivityState, isResting, type Observation } from "./activity.ts";
 
 /** What a live agent shows of itself besides its hooks: its state file, its window title, and whether its composer is covered. */
 export interface AgentView {
-  /** The state file's last report, and since when, by our clock. */
+  /** The last state that the state file reported, and since when it has reported that state, by our clock. */
   readonly last: { readonly said: string; readonly at: number } | null;
   /** Whether the last look found nothing new. */
   readonly agrees: boolean;
-  /** Whether a state file or title reported at the last look. */
+  /** Whether a state file or title reported a state at the last look. */
   readonly reports: boolean;
-  /** When a hook, or an answer from here, reported last. */
+  /** When a hook, or an answer given through Postern, last reported something. */
   readonly reportedAt: number;
   /** When a question's hook was last seen waiting. Its dialog opens after that. */
   readonly heldAt: number;
@@ -25,17 +25,17 @@ export function newAgentView(now: number): AgentView {
   return { ...nothing, agrees: true, reports: false, reportedAt: now, heldAt: 0 };
 }
 
-// This long after another report, the state file is trusted although it is older.
+// If no other report has come for this long, the state file is trusted even if it is older.
 const silenceMs = 1_500;
 // The dialog of a sub-agent's question comes a second or two after its hook.
 const askedSilenceMs = 5_000;
 // Between two dialogs an agent may be busy for a moment.
 const repeatedMs = 200;
-// A dialog is painted within a second after its hook ends, or a few seconds on a loaded machine. A dialog that never appeared was answered before.
+// A dialog is painted within a second after its hook ends, or a few seconds on a loaded machine. If none appears, it was already answered.
 const unseenDialogMs = 5_000;
-// An agent writes "idle" within 0.2 s of its Stop hook, on a loaded machine in a second.
+// An agent writes "idle" within 0.2 s of its Stop hook, or within a second on a loaded machine.
 const idleLagMs = 2_500;
-// A hook is a start of Node: 0.1 s, on a loaded machine a second.
+// A hook starts a Node process, which takes 0.1 s, or a second on a loaded machine.
 const hookLagMs = 2_000;
 
 /** What a look at the agent's own reports found. */
@@ -113,11 +113,11 @@ function changesBySight(view: AgentView, covered: boolean | null, context: Agent
 export interface StateObservation {
   readonly state: Pick<ActivityState, "activity" | "inBackground" | "permissions">;
   readonly observed: ObservedState;
-  /** Whether a look shortly before found the same. */
+  /** Whether a look shortly before found the same state. */
   readonly repeated: boolean;
-  /** How long it has reported the same. */
+  /** How long the state file has reported this state. */
   readonly observedForMs: number;
-  /** When a hook, or an answer from here, last reported something; epoch milliseconds. */
+  /** When a hook, or an answer given through Postern, last reported something; epoch milliseconds. */
   readonly reportedAt: number;
   /** Whether `reportedAt` is a while ago. */
   readonly silent: boolean;
@@ -126,7 +126,7 @@ export interface StateObservation {
 }
 
 /**
- * What an agent's state file adds to other reports: the newer of two counts. A state that is older, or contradicts open questions, must be
+ * What an agent's state file adds to other reports: the newer one takes precedence. A state that is older, or contradicts open questions, must be
  * found twice, because one dialog can follow another immediately. Pure.
  */
 export function observedChanges(look: StateObservation): readonly Observation[] {
@@ -134,7 +134,7 @@ export function observedChanges(look: StateObservation): readonly Observation[] 
   const asks = state.permissions.length > 0;
   const newer = observed.since === null ? silent : observed.since > reportedAt;
   const counts = newer || (silent && repeated);
-  // The screen is more reliable: only a turn that started since overrides it.
+  // The screen is more reliable: only a turn that started after that look overrides it.
   if (state.activity === "needs_attention")
     return observed.activity === "working" && newer ? [{ kind: "turn_seen" }] : [];
   switch (observed.activity) {
@@ -167,7 +167,7 @@ export function isSame({ activity }: ObservedState, state: Pick<ActivityState, "
   return activity === state.activity;
 }
 
-/** Whether a prompt may be typed: no dialog is open, and no turn runs that its hook has yet to report. */
+/** Whether a prompt may be typed: no dialog is open, and no turn is running that no hook has reported yet. */
 export function letsType(observed: ObservedState | null, state: ActivityState, byTitle: boolean): boolean {
   // Otherwise an open dialog of an agent that reports nothing else would go unnoticed.
   if (observed === null) return !byTitle;

@@ -99,7 +99,7 @@ export function allowedMode(input: AskInput, caller: Caller): PermissionMode {
 }
 
 /**
- * Requires that the caller may send prompts to a session. A session that never asks for permission needs more than the scope to write.
+ * Requires that the caller may send prompts to a session. A session that never asks for permission also requires `coding:drive`.
  * @throws PosternError `insufficient_scope`
  */
 export function requireMayPrompt(
@@ -141,7 +141,7 @@ export async function checkDraft(
   );
 }
 
-/** The same check just before the prompt is typed, because the draft may be newer. A prompt that must not be appended to the draft waits. */
+/** The same check just before the prompt is typed, in case the draft has changed. A prompt that must not be appended to the draft waits. */
 export function mayFollow(prompt: Pick<NewPrompt, "checkBehind">): (draft: string) => Promise<boolean> {
   return async (draft) => {
     try {

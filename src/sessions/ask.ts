@@ -73,7 +73,7 @@ const maxQueued = 20;
  */
 export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
   const requests = createKeyedLock();
-  /** The sessions in setup of requests with an idempotency key. */
+  /** Sessions whose setup is running, by the idempotency key of the request that started them. */
   const inSetup = new Map<string, string>();
 
   return async (input, caller, signal) => {
@@ -156,7 +156,7 @@ async function askExisting(deps: AskDeps, sessionId: string, request: AskRequest
   return { sessionId: now, promptId, started: sent.started, ignored: sent.ignored };
 }
 
-/** The process ended before it received the prompt: the session is resumed with it, unless it was closed. */
+/** The process ended before it received the prompt: the session is resumed with that prompt, unless the session was closed. */
 async function resumeWaiting(
   deps: AskDeps,
   request: AskRequest,
@@ -224,7 +224,7 @@ async function addToQueue(queue: PromptQueue, live: LiveSession, prompt: NewProm
   }
 }
 
-/** A session is resumed in its own directory, with that directory's rule, no matter which of its names the caller used. */
+/** A session is resumed in its own directory, with that directory's rule, no matter which of its ids the caller used. */
 async function resumeOptions(deps: AskDeps, session: LocatedSession, request: AskRequest): Promise<RunOptions> {
   const place = await deps.resolveAllowedDir(session.record.dir, folderRule(request));
   return runOptions({ ...request, place });
@@ -277,13 +277,13 @@ function runOptions({ input, permissionMode, place, onSetup }: AskRequest): RunO
   };
 }
 
-/** An agent that ended before it accepted its first prompt counts as not started. @throws PosternError `agent_start_failed` */
+/** An agent that ended before it accepted its first prompt counts as a failed start. @throws PosternError `agent_start_failed` */
 async function refuseFailedStart(deps: AskDeps, live: LiveSession, promptId: string): Promise<void> {
   if (live.exit === null) return;
   // Only the store knows about a prompt that an earlier gateway sent or an earlier process received.
   const state = live.outbox.progressOf(promptId)?.state ?? (await deps.queue.stateOf(promptId));
   if (state === "delivered" || state === "unknown" || state === "received") return;
-  // The caller gets an error, so no later resume may send the prompt.
+  // The caller receives an error, so no later resume may send the prompt.
   if (state === "queued") await deps.queue.mark(promptId, "lost");
   const { sessionId, exitCode, signal, lastScreen } = live.record;
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : signal;

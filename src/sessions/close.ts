@@ -62,7 +62,7 @@ export function createClose(deps: CloseDeps): (input: CloseInput, caller: Caller
   };
 }
 
-/** A start holds its session until the setup script has ended, and no teardown runs beside it. */
+/** Ends a running setup script: a start locks its session until that script has ended, and no teardown can run next to it. */
 async function stopSetup({ locator, scripts }: CloseDeps, given: string, caller: Caller): Promise<void> {
   const { sessionId } = (await locator.locate(given, caller)).record;
   const run = scripts.latest(sessionId, "setup");

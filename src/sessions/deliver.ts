@@ -16,7 +16,7 @@ export interface PromptToType extends Pick<HandedPrompt, "text">, Partial<Pick<H
   /** Whether the text can be appended to this draft. Defaults to no. */
   readonly mayFollow?: ((draft: string) => Promise<boolean>) | undefined;
   readonly maySend: () => Promise<boolean>;
-  /** The same check with what is known at the moment, made right before each write. */
+  /** Like `maySend`, but answered immediately from what is already known; called right before each write. */
   readonly mayWrite: () => boolean;
   /**
    * Called just before the first byte is written, with the draft that is sent with the prompt. From then on, the prompt must never be sent
@@ -30,7 +30,7 @@ const composerPollMs = 50;
 
 /**
  * Types a prompt into a live TUI, byte for byte: waits for the painted composer, puts the text in, and presses Enter. A paste into a
- * permission dialog would approve it, so `maySend` is asked, and the screen looked at, before the text and again before Enter, and each is
+ * permission dialog would approve it, so `maySend` and the screen are checked before the text and again before Enter, and each is
  * written only if the screen has not changed since.
  */
 export async function typePrompt(
@@ -80,7 +80,7 @@ export async function typePrompt(
   await clock.sleep(paste.enterDelayMs);
   // A long text may fill the screen and hide the composer's frame. Then a fixed wait must be enough.
   if (editor === "done") await composerReady(deps, terminal, { maySend, timeoutMs: redrawMs });
-  // A dialog that opened in between takes Enter for itself; the caller presses it once the dialog is gone.
+  // A dialog that opened in between would receive Enter; the caller presses Enter once the dialog is gone.
   return submit(deps, terminal, typed);
 }
 
@@ -147,7 +147,7 @@ async function throughEditor(
   }
 }
 
-/** @returns false if the editor has already taken it */
+/** @returns false if the editor has already read the text */
 async function takeBack(path: string): Promise<boolean> {
   try {
     await unlink(path);

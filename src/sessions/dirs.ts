@@ -15,7 +15,7 @@ export interface DirsDeps {
   readonly worktrees: Pick<Worktrees, "worktreeRoots">;
 }
 
-/** By then, a catalog that is built for the first time has its newest page. */
+/** Within this time, a catalog that is built for the first time has its newest page. */
 export const firstPageMs = 200;
 const maxDirs = 500;
 
@@ -65,7 +65,7 @@ export function createLabels({
 /** Decides which directories' sessions a caller may see, for many at once. */
 export interface VisibleDirs {
   /**
-   * The members of `dirs` that the caller may see, as real paths; with `below`, only that directory and those in it. A worktree that the
+   * The members of `dirs` that the caller may see, as real paths; with `below`, only that directory and directories in it. A worktree that the
    * gateway created counts as itself and as its repository. @throws PosternError `invalid_request` if `below` is not an absolute path
    */
   among(dirs: readonly string[], caller: Caller, below?: string): Promise<ReadonlySet<string>>;
@@ -92,7 +92,7 @@ export function createVisibleDirs(deps: {
   };
 }
 
-/** The directory that counts: for one in a worktree, the same directory in the repository. */
+/** The directory that access rules apply to: for a directory in a worktree, the same directory in the repository. */
 export function countedIn(
   roots: readonly { readonly path: string; readonly repository: string }[],
 ): (dir: string) => string {

@@ -16,7 +16,7 @@ export interface Drafts {
   clear(sessionId: string | null, caller: Caller): Promise<Draft>;
 }
 
-/** Limit for each account. The oldest are dropped: their browsers still have them. */
+/** Limit for each account. The oldest drafts are dropped; the browsers in which they were written still have them. */
 const maxDrafts = 200;
 const none: Draft = { text: "", version: 0, updatedAt: null };
 

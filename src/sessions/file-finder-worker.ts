@@ -32,12 +32,12 @@ interface Indexed {
 /** Least recently used first. */
 const known = new Map<string, Indexed>();
 const maxDirs = 12;
-/** About 60 MB each. Beyond it, the least recently used directories are forgotten. */
+/** Paths in all indexes together; `maxPaths` take about 60 MB. Beyond this, the least recently used directories are forgotten. */
 const maxAllPaths = 2 * maxPaths;
-/** An index is rebuilt when it is older than this, or than ten times its build time, so that a large directory uses at most a tenth of a CPU. */
+/** An index is rebuilt once it is older than this and than ten times its build time, so that a large directory uses at most a tenth of a CPU. */
 const freshMs = 3_000;
 const buildsPerAge = 10;
-/** Some of the best matches may be gone or lead outside. */
+/** Some of the best matches may have been deleted, or lead outside the directory. */
 const candidatesPerShown = 3;
 
 const building = createSingleFlight<Indexed>();
@@ -59,7 +59,7 @@ function build(dir: string): Promise<Indexed> {
 const stepMs = 4;
 let pausedAt = 0;
 
-/** Lets searches run if the last step made no pause. */
+/** Lets searches run, unless there was a pause a moment ago. */
 async function pause(): Promise<void> {
   if (performance.now() - pausedAt < stepMs) return;
   await nextTask();

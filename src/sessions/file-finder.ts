@@ -25,7 +25,7 @@ export type FoundFiles = Pick<FileAnswer, "paths" | "truncated">;
 
 /** Finds files of directories by incomplete names, in a separate thread. */
 export interface FileFinder {
-  /** A directory that is not listed in time has no matches yet, and is truncated. */
+  /** If the directory is not listed in time, the result has no matches and is marked as truncated. */
   find(search: Omit<FileSearch, "id">): Promise<FoundFiles>;
   close(): Promise<void>;
 }
@@ -64,7 +64,7 @@ export function createFileFinder(deps: {
     return thread;
   }
 
-  /** The next search starts another one. */
+  /** The next search starts another thread. */
   function ended(thread: Worker, error: unknown): void {
     if (worker !== thread) return;
     worker = null;

@@ -16,7 +16,7 @@ export interface FileList {
   readonly digest: string | null;
 }
 
-/** More are not listed: an index of them takes about 60 MB. */
+/** Paths beyond this number are not listed: an index of this many takes about 60 MB. */
 export const maxPaths = 200_000;
 const maxListBytes = 48 * 1024 * 1024;
 const listMs = 20_000;
@@ -27,7 +27,7 @@ const maxRecentBytes = 4 * 1024 * 1024;
 const unreadable = ["ENOENT", "ENOTDIR", "EACCES", "ELOOP", "EPERM", "ENAMETOOLONG"] as const;
 
 /**
- * What Git does not ignore, tracked or not; outside a repository, everything but hidden folders and `node_modules`. Links are not
+ * Lists what Git does not ignore, tracked or not; outside a repository, everything but hidden folders and `node_modules`. Links are not
  * followed.
  * @param options `dir` is a real path; `hidden`, the state folder of Postern, is never listed; `known`, the previous list, is returned
  * again if Git's output is the same; `pause` is awaited between steps of a few milliseconds
@@ -93,7 +93,7 @@ interface Listed {
 interface GitAnswer {
   readonly listing: Buffer;
   readonly history: Buffer;
-  /** The directory in the repository, empty for all of it. */
+  /** The directory relative to the repository's root; empty for the root. */
   readonly below: string;
   readonly digest: string;
 }
@@ -196,7 +196,7 @@ export function createInside(dir: string, hidden: string): (path: string) => Pro
 
   /** @returns the path, with a trailing `/` for a folder; null if it cannot be shown */
   return async (path) => {
-    // A trailing slash would make a link be followed.
+    // With a trailing slash, a link would be followed.
     const full = join(dir, path.replace(/\/$/, ""));
     const parent = await realFolder(dirname(full));
     if (parent === null || !isIn(parent, dir)) return null;

@@ -29,8 +29,8 @@ export interface EndedScript {
 }
 
 /**
- * Setup and teardown scripts, each in a terminal that clients attach to. Runs are kept in memory only. The next start of the gateway ends
- * the terminals of those that still run.
+ * Setup and teardown scripts, each in a terminal that clients attach to. Runs are kept in memory only. When the gateway starts again, it ends
+ * the terminals of scripts that are still running.
  */
 export interface FolderScripts {
   /** @throws PosternError `terminal_host_unavailable` | `session_busy` (one runs for this session) */
@@ -61,7 +61,7 @@ interface Run {
 
 /** Enough to see what happened. The oldest finished runs are dropped. */
 const maxKept = 50;
-/** Far more than sessions start at once. */
+/** Far more than the number of sessions that start at the same time. */
 const maxRunning = 20;
 /** Time for a script to clean up before it is killed. */
 const graceMs = 2_000;
@@ -144,7 +144,7 @@ export function createFolderScripts(deps: {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Stored in a file, because every user of the machine can read command lines. */
+  /** The script is stored in a file, because every user of the machine can read command lines. */
   async function spawn({ now, terminalId, script }: Run, env: ScriptRequest["env"]): Promise<void> {
     prepared ??= emptyFolder();
     await prepared;
@@ -159,7 +159,7 @@ export function createFolderScripts(deps: {
     if (running.some(({ now }) => now.sessionId === sessionId)) {
       throw sessionError("session_busy", `A script already runs for session ${sessionId}. Wait until it has ended.`);
     }
-    // A teardown would be left out, and there are no more of them than sessions.
+    // The limit is not for teardowns: one beyond it would be skipped, and there are never more of them than sessions.
     if (kind === "setup" && running.length >= maxRunning) {
       throw sessionError("too_many_sessions", `${maxRunning} setup or teardown scripts are running. Try again later.`);
     }
@@ -195,7 +195,7 @@ export function createFolderScripts(deps: {
       });
       try {
         await spawn(run, env);
-        // Stopped before the host knew its terminal.
+        // The run was stopped before the host knew its terminal.
         if (run.ending !== null) void end(run);
       } catch (error) {
         if (!hasCode(error, "spawn_failed")) {

@@ -16,9 +16,9 @@ export interface HookInbox {
 // File watching reports immediately; the sweep covers file systems that do not support it.
 const sweepMs = 500;
 const chunkBytes = 256 * 1024;
-// The hook script cuts long strings, so a longer line is not its own.
+// The hook script cuts long strings, so a longer line does not come from that script.
 const maxLineLength = 4 * 1024 * 1024;
-// A line has a few KB, so that is a hundred thousand tool calls.
+// A line has a few KB, so this is enough for a hundred thousand tool calls.
 const maxInboxBytes = 1024 ** 3;
 
 /**
@@ -45,7 +45,7 @@ export function createHookInbox(deps: {
   let cancelSweep = (): void => undefined;
 
   async function readOn(): Promise<void> {
-    // Not there yet, or replaced by something else, which the agent's children can do.
+    // Null if the file does not exist yet, or was replaced by something else, which the agent's children can do.
     file ??= await openRegularFile(deps.path, { followLinks: false });
     if (file === null) return;
     while (!closed && !full) {

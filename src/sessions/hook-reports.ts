@@ -96,7 +96,7 @@ export function parseInboxLine(line: string): InboxLine | null {
     const { at, payload } = parsed.data;
     return { at, payload: typeof payload === "string" ? payload : JSON.stringify(payload) };
   } catch {
-    return null; // half a line, or not a hook's: it claims nothing
+    return null; // an incomplete line, or one that no hook wrote
   }
 }
 

@@ -5,9 +5,9 @@ import type { SessionPatch, SessionRecord } from "./session-store.ts";
 /** Which session a live process runs: the session's record, under the id that the agent uses. */
 export interface IdentityState {
   readonly record: SessionRecord;
-  /** Whether the agent gave or used this id. A session that was just started in the terminal has no transcript yet as proof. */
+  /** Whether the agent gave or used this id. A session that was just started in the terminal has no transcript yet to prove it. */
   readonly named: boolean;
-  /** The agent reported that its session ended while its process lives: the next session's id is its successor's. */
+  /** The agent reported that its session ended while its process lives: the next id that it reports is the successor's. */
   readonly awaitsSuccessor: boolean;
 }
 
@@ -50,7 +50,7 @@ export function isProvisional(
 }
 
 /**
- * Whether a hook line that names another id may move the session there.
+ * Whether a hook line with another id may move the session to that id.
  * @param runsIt whether the process runs that session, according to the agent's own files; null if they do not show it
  */
 export function mayTake(
@@ -87,7 +87,7 @@ export function judgeClaim(
   return "names_id";
 }
 
-/** Whether a path is under one of the agent's transcript roots and is named for this session. Lexical: the file may not exist yet. */
+/** Whether a path is under one of the agent's transcript roots and its name contains the session's id. The file may not exist yet. */
 export function isTranscriptOf(path: string, agentSessionId: string, roots: readonly string[]): boolean {
   if (!isAbsolute(path) || !basename(path).includes(agentSessionId)) return false;
   return roots.some((root) => {

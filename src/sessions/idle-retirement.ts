@@ -7,7 +7,7 @@ import type { SessionLocator } from "./locate.ts";
 // A minute more or less does not matter. With a shorter timeout, as in tests, checks are more frequent.
 const longestCheckMs = 60_000;
 const checksInTimeout = 20;
-// After a start of the gateway, or when the machine wakes up, viewers and callers come back within this time.
+// After the gateway starts or the machine wakes up, viewers and callers come back within this time.
 const longestGraceMs = 5 * 60_000;
 const gracesInTimeout = 10;
 
@@ -16,7 +16,7 @@ export interface IdleRetirement {
   close(): void;
 }
 
-/** Whether the machine slept, or the gateway stood still, since the previous check. */
+/** Whether the machine slept, or the gateway was suspended, since the previous check. */
 export function sleptSince(lastCheckAt: number, now: number, checkMs: number): boolean {
   return now - lastCheckAt > 2 * checkMs + 30_000;
 }

@@ -11,13 +11,13 @@ import { unlessGone, writeAsSeen } from "./submit.ts";
 
 /** Stops the turn that runs in a live session. */
 export interface TurnStopper {
-  /** @returns whether it did: false if no turn ran, or if `isWanted` no longer holds */
+  /** @returns whether it stopped a turn: false if no turn ran, or if `isWanted` returned false */
   stop(live: LiveSession, options: StopOptions): Promise<boolean>;
 }
 
 interface StopOptions {
   readonly signal: AbortSignal;
-  /** Asked right before each key. Left out: always. */
+  /** Called right before each key; no key is pressed once it returns false. If omitted, every key is pressed. */
   readonly isWanted?: () => boolean;
 }
 
@@ -26,15 +26,15 @@ interface StopDeps {
   readonly clock: Clock;
 }
 
-// Both agents stop within half a second and show it in their transcripts or state files, which are read after 1.5 s without a hook.
+// Claude Code and Codex stop within half a second and record it in transcript or state file, which are read after 1.5 s without a hook.
 const stopMs = 3_500;
-// Agents drop keys for a second after they paint a dialog. A key is never pressed twice without a look: a second Esc in an idle Codex opens its history.
+// Agents drop keys for a second after they paint a dialog. Never press a key again without a look: a second Esc in an idle Codex opens its history.
 const maxAttempts = 3;
 // A prompt on its way is accepted within a second.
 const takenMs = 10_000;
 const repaintMs = 150;
 const comesBackMs = 4_000;
-// If the transcript has the mark, the prompt does not come back, unless the mark is from the previous turn.
+// If the transcript has the mark of an aborted turn, the prompt does not return to the composer, unless the mark is the previous turn's.
 const markedMs = 400;
 
 /**

@@ -57,7 +57,7 @@ export function newLaunchNames(): LaunchNames {
 // If a hook takes longer, the agent ends it and shows a failure. So the gateway's own limit is shorter, even after a restart.
 const hookMarginMs = 30_000;
 
-/** Creates the launch's folder and what its template puts there. Nothing runs yet. */
+/** Creates the launch's folder and the files that the agent's template puts there. Nothing runs yet. */
 export async function planLaunch(deps: LaunchDeps, order: LaunchOrder, { launchId }: LaunchNames): Promise<LaunchPlan> {
   const launchDir = launchDirOf(deps.home, launchId);
   await mkdir(launchDir, { recursive: true, mode: 0o700 });
@@ -65,7 +65,7 @@ export async function planLaunch(deps: LaunchDeps, order: LaunchOrder, { launchI
   return order.template.plan({ ...order, launchDir, hookCommand: deps.hookCommand, permissionTimeoutMs });
 }
 
-/** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` | `dir_not_allowed` (replaced by a link) */
+/** Spawns the process. @throws PosternError `session_busy` | `agent_start_failed` | `dir_not_allowed` (the directory was replaced by a link) */
 export async function runLaunch(
   { host, home, hooks }: LaunchDeps,
   order: LaunchOrder,
@@ -94,7 +94,7 @@ export async function runLaunch(
 
 const editorScript = fileURLToPath(new URL("../agents/editor.sh", import.meta.url));
 
-/** Puts our editor before the user's, for agents whose TUI takes long text only through an editor. */
+/** Sets our editor in place of the user's, for agents whose TUI accepts long text only through an editor. */
 function editorVariables({ template, env }: LaunchOrder, inboxPath: string): Environment {
   if (template.paste.editorKey === null) return {};
   return {
@@ -126,7 +126,7 @@ export async function removeLaunchDir(
   deps: { readonly home: string; readonly log: Log },
   launchId: string,
 ): Promise<void> {
-  if (!isUuid(launchId)) return; // all names of launches are UUIDs; anything else could be a path to elsewhere
+  if (!isUuid(launchId)) return; // all launch ids are UUIDs; anything else could be a path outside the folder
   try {
     await rm(launchDirOf(deps.home, launchId), { recursive: true, force: true });
   } catch (error) {

@@ -89,7 +89,7 @@ export async function viewCatalog(
   const [known, alive] = await Promise.all([sessionDirs(reader), pages.alive()]);
   const all = new Set([...known, root]);
   const visible = await visibleDirs.among([...all], caller, wanted.dir);
-  // Null also includes directories added during the query: only for callers that can see the root and all known ones.
+  // Null also includes directories added during the query, so it is used only if the caller can see the root and all known directories.
   const dirs = visible.size === all.size ? null : visible;
   return { reader, agents, dirs, alive, indexing: catalog.indexing() };
 }

@@ -179,8 +179,8 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     for (const pauseMs of followPausesMs) {
       log.warn({ sessionId: record.sessionId, error: cause, pauseMs }, "cannot follow an agent; trying again");
       await deps.clock.sleep(pauseMs);
-      // It may have another id by now.
-      const known = await store.find(record.sessionId).catch(() => null); // tried again with the known state
+      // The session may have another id by now.
+      const known = await store.find(record.sessionId).catch(() => null); // if this fails, the record from before is used
       const session = await takeUp.follow(known ?? record, terminalId, pid).catch(() => null); // the first failure is logged
       if (session !== null) return session;
     }
@@ -188,7 +188,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
     throw new AgentEndedUnfollowed(`Cannot follow the session ${record.sessionId}; its agent was ended.`, { cause });
   }
 
-  /** The previous launch. A session that was replaced in its terminal shares it with its successor. */
+  /** Removes the folder of the previous launch, unless a session still needs it: a replaced session shares its launch with its successor. */
   async function removeReplaced(launchId: string): Promise<void> {
     try {
       if (!(await store.namesLaunch(launchId))) await removeLaunchDir(deps, launchId);
@@ -203,7 +203,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         record.sessionId === idOrAlias || record.aliases.includes(idOrAlias);
       const session = [...byTerminal.values()].find(named) ?? null;
       if (session === null) return null;
-      // The kernel knows that a process was killed before the host reports it.
+      // When a process is killed, the kernel knows it before the host reports it.
       if (session.exit !== null || isGone(session.pid)) await session.ended();
       return session.exit === null ? session : null;
     },
@@ -214,7 +214,7 @@ export function createLiveSessions(deps: LiveSessionsDeps): LiveSessions {
         await settle(session, await host.end(session.terminalId));
       } catch (error) {
         if (!hasCode(error, "terminal_gone")) throw error;
-        await session.ended(); // it had already ended, or ended with its host
+        await session.ended(); // the process had already ended, or ended with its host
       }
     },
     reconcile: takeUp.run,

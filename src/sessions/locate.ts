@@ -42,7 +42,7 @@ export interface SessionLocator {
    * session may hold the first one for as long as it lives (Codex, measured).
    */
   holderOf(session: LocatedSession): Promise<ExternalHolder | null>;
-  /** The same, unless it is a process of this gateway. */
+  /** The same, but null if the process belongs to this gateway. */
   externalHolder(session: LocatedSession): Promise<ExternalHolder | null>;
   summaryOf(session: LocatedSession): Promise<SessionSummary>;
 }
@@ -163,7 +163,7 @@ export function createLocator(deps: LocatorDeps): SessionLocator {
     async summaryOf(session) {
       const { record } = session.live ?? session;
       const notes = (await deps.notes.of([record], session.accountId)).get(noteKey(record));
-      if (notes === undefined) throw new Error("The store returned no notes."); // it returns some for each session
+      if (notes === undefined) throw new Error("The store returned no notes."); // it returns notes for every session
       return summarize({
         notes,
         record,

@@ -7,7 +7,7 @@ import type { IdempotencyClaim } from "./prompt-queue.ts";
 import { refuseCommandBehind, refuseOutsideMentions, toPromptText } from "./prompt-text.ts";
 import type { NewPrompt } from "./start.ts";
 
-/** The agent that gets a prompt. */
+/** The agent that receives a prompt. */
 export interface PromptTarget {
   readonly template: AgentTemplate;
   /** Where the agent works. */

@@ -14,7 +14,7 @@ import type {
 import { containsPrompt, samePrompt } from "./prompts.ts";
 import { queueChanged } from "./queue-changes.ts";
 
-// Confirmed prompts take 0.1 to 0.9 s in both agents; Enter is repeated for a TUI that swallowed it.
+// Claude Code and Codex confirm a prompt within 0.1 to 0.9 s. After this time, Enter is pressed again, in case the TUI dropped it.
 const enterAgainMs = 3_000;
 const maxEnters = 3;
 const typedLostMs = 20_000;
@@ -194,7 +194,7 @@ function typed(
   }
   if (result === "lost" && isSent && sent !== null) return giveUp(state, sent, "lost");
   const { prompt: text } = sending.prompt;
-  // The prompt's turn in the transcript decides.
+  // Whether the prompt's turn appears in the transcript determines its fate.
   if ((result !== "lost" && result !== "held") || canConfirm(sending.prompt, context)) return only(state);
   if (result === "lost") return settle(state, { promptId, state: "lost" }, context);
   // It is still in the composer, and the next prompt would be typed after it.
@@ -214,7 +214,7 @@ function typingEnded(
   return isOpen ? settle(next, { promptId, state: "unknown" }, context) : only(next);
 }
 
-/** With the same text the prompt is ours; otherwise it was typed into the terminal, or is ours in an unknown form. */
+/** If the text is the same, the prompt is ours; otherwise it was typed into the terminal, or is ours in a form that we do not recognize. */
 function taken(
   state: PromptsState,
   { text, by }: Pick<Extract<PromptMessage, { kind: "taken" }>, "text" | "by">,
@@ -269,7 +269,7 @@ function tick(state: PromptsState, { now, starting }: PromptContext): Step {
   if (sent === null || state.sending !== null) return only(state);
   const age = now - sent.sentAt;
   if (sent.by === "argv") {
-    // Its time starts when the agent has started.
+    // The time to confirm it starts when the agent has started.
     if (starting) return only({ ...state, sent: { ...sent, sentAt: now } });
     return age > argvLostMs ? giveUp(state, sent, "unknown") : only(state);
   }
@@ -302,7 +302,7 @@ function fateAtEnd(
 
 /**
  * Whether no signal ended the agent. A signal to its process group, as when its terminal host is killed, ends a hook before it reports;
- * an agent may write the prompt down before it ends too (measured).
+ * the agent may still write the prompt to its transcript before it ends (measured).
  */
 function endedItself(exit: TerminalExit | null): boolean {
   return exit !== null && exit.signal === null && exit.exitCode <= 128;

@@ -162,7 +162,7 @@ function next(step: Step, context: Context): Step {
   return withPrompts(idleCounted(step), { kind: "send_next" }, context);
 }
 
-/** A turn may end, and a prompt be accepted, before the dialog of its permission appears (measured, if a call takes ten minutes). */
+/** The dialog of a permission may appear only after its turn has ended and a new prompt was accepted (measured with a ten-minute call). */
 function unansweredAfter(
   { activity: before, unanswered }: SessionState,
   { activity, event, now }: { readonly activity: ActivityState; readonly event: Observation; readonly now: number },
@@ -177,7 +177,7 @@ function turnEnded({ state, effects }: Step, now: number): Step {
   return { state: { ...state, restingSince: now, transcript }, effects: [...effects, { kind: "turn_ended" }] };
 }
 
-/** Not while a prompt is on its way: new lines can already belong to its turn. */
+/** Does nothing while a prompt is on its way: new lines can already belong to that prompt's turn. */
 function idleCounted({ state, effects }: Step): Step {
   if (!isResting(state.activity) || state.prompts.sent !== null) return { state, effects };
   return { state: { ...state, transcript: markIdle(state.transcript) }, effects };
@@ -305,7 +305,7 @@ function caughtUp(
   }
   const mark = isResting(step.state.activity) ? markIdle : markWorking;
   const transcript = mark(step.state.transcript);
-  // Anything that ended, ended before this gateway started.
+  // Any turn or wait that has ended by now ended before this gateway started.
   const found = { ...step.state, transcript, turnsBefore: transcript.turnsWhenIdle, restingSince: 0 };
   return withPrompts({ ...step, state: found }, { kind: "send_next" }, context);
 }

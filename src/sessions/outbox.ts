@@ -14,9 +14,9 @@ import {
 import { waitingIds } from "./queue-changes.ts";
 import { clearComposer, composerHolds, pressEnter, type TypingHost, unlessGone } from "./submit.ts";
 
-// A command that is never confirmed, such as /clear, gets this long before the next prompt.
+// After a command that is never confirmed, such as /clear, the next prompt waits this long.
 const commandSettleMs = 1_500;
-// 10 s were seen on a loaded machine. A prompt that is still in the composer after this becomes a draft.
+// On a loaded machine, this took up to 10 s. A prompt that is still in the composer after this becomes a draft.
 const commandShownMs = 30_000;
 const commandPollMs = 100;
 
@@ -48,7 +48,7 @@ export interface OutboxView {
   turnsBeforeNext(): Promise<number>;
   /** Checks once more whether the agent accepted this prompt, in its hooks' reports and in the transcript. */
   wasTaken(text: string): Promise<boolean>;
-  /** Whether this prompt, which the agent reported as taken, is in the transcript. */
+  /** Whether this prompt, which the agent reported as accepted, is in the transcript. */
   isWritten(prompt: SentPrompt): Promise<boolean>;
   failed(error: unknown): void;
 }
@@ -104,12 +104,12 @@ export class Outbox {
     this.#post(change);
   }
 
-  /** One that waits. */
+  /** The waiting prompt with this id; null if it does not wait. */
   waitingPrompt(promptId: string): OutboxPrompt | null {
     return this.#state.waiting.find((prompt) => prompt.promptId === promptId) ?? null;
   }
 
-  /** The prompts that wait for their turn; null until the store's are read. */
+  /** The prompts that wait for their turn; null until the store's prompts are read. */
   get queue(): { readonly promptIds: readonly string[]; readonly edits: number } | null {
     const { isRead, edits } = this.#state;
     return isRead ? { promptIds: waitingIds(this.#state), edits } : null;
@@ -201,7 +201,7 @@ export class Outbox {
     return this.#view.post({ kind: "looked", promptId, maySend: true, held });
   }
 
-  /** A prompt that cannot be sent as it is: its text was changed, it was cancelled, or its session was closed and the prompt given up. */
+  /** Reads a prompt that cannot be sent as it is again: it was edited, cancelled, or given up because its session was closed. */
   async #readAgain(promptId: string): Promise<void> {
     const waiting = this.#state.waiting.find((other) => other.promptId === promptId);
     const prompt = await this.#deps.queue.textOf(promptId);

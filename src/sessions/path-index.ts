@@ -13,7 +13,7 @@ export interface PathIndex {
 
 /**
  * Builds an index. A search looks at every path: 100,000 take about 10 ms.
- * @param paths without duplicates; `recent` ones rank before others that match as well
+ * @param paths without duplicates; `recent` paths rank before others that match equally well
  */
 export function createPathIndex(paths: readonly string[], recent: ReadonlySet<string> = new Set()): PathIndex {
   const columns = emptyColumns(paths.length);
@@ -90,7 +90,7 @@ function indexOf(paths: readonly string[], { lower, bases, masks, isRecent }: Co
 
 /** A step exceeds any length and depth, so that a better kind of match ranks first. */
 const step = 10_000;
-/** A recent path ranks before longer ones, and before those one kind of match better. */
+/** Moves a recent path before longer paths with the same kind of match, and before paths whose match is one kind better. */
 const recentBonus = step * 1.5;
 const perLevel = 20;
 
@@ -100,7 +100,7 @@ function rankOf(wanted: string, path: string, base: number): number | null {
   return kind === null ? null : kind * step + path.length + levels(path) * perLevel;
 }
 
-/** How well `wanted` matches, from 0: a match in the last component ranks before one in others, and one in one piece before one in several. */
+/** How well `wanted` matches, from 0: matches in the last component rank first, and contiguous matches before split ones. */
 function kindOf(wanted: string, path: string, base: number): number | null {
   if (wanted === "") return 0;
   const inBase = path.indexOf(wanted, base);

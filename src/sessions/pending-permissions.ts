@@ -17,7 +17,7 @@ interface Wait {
   readonly cancel: () => void;
 }
 
-// A hook connects a few milliseconds after it writes its line, and every 200 ms after it loses a gateway.
+// A hook connects a few milliseconds after it writes its line. If it loses its gateway, it tries again every 200 ms.
 const dueMs = 2_000;
 /** Its hook was released, so it can be answered only in the terminal. */
 const leftToTerminal: Wait = { dueUntil: 0, cancel: () => undefined };
@@ -139,7 +139,7 @@ export class PendingPermissions {
     this.#open.clear();
   }
 
-  /** The agent is gone: no hook of it waits any longer. */
+  /** The agent is gone: none of its hooks waits any longer. */
   dismissAll(): void {
     this.update([]);
   }

@@ -16,7 +16,7 @@ import { watchSocket } from "../core/socket-watch.ts";
  * the hash binds a decision to the bytes that the person saw.
  */
 export interface PermissionHooks {
-  /** Where hooks ask. */
+  /** The socket that hooks connect to. */
   readonly socketPath: string;
   /** A permission is open: hooks that ask for it wait. `onChange` is called when the first hook connects and when the last one leaves. */
   expect(permissionId: string, onChange: () => void): void;
@@ -33,7 +33,7 @@ export interface PermissionHooks {
 }
 
 const maxConnections = 256;
-// Each question has one hook. More connections only get the same answer.
+// Each question has one hook. Additional connections only receive the same answer.
 const maxForOne = 4;
 // A question shows up in the inbox before its hook asks, and is read within a second.
 const unexpectedMs = 10_000;
@@ -51,7 +51,7 @@ export async function openPermissionHooks(deps: {
   const { socketPath, clock, log } = deps;
   const expected = new Map<string, () => void>();
   const waiting = new Map<string, Set<Socket>>();
-  /** Connections whose permission is not known yet, oldest first, each with what ends its wait. */
+  /** Connections whose permission is not known yet, oldest first, each with the function that ends its wait. */
   const unexpected = new Map<Socket, () => void>();
   const forgotten = new Set<string>();
   /** Connections that were sent a decision: they are closed when they have confirmed it, or time is up. */
@@ -65,7 +65,7 @@ export async function openPermissionHooks(deps: {
     await listen(opened, socketPath);
     return opened;
   }
-  // This gateway holds the folder's lock, so an existing socket belongs to one that is gone.
+  // This gateway holds the folder's lock, so an existing socket belongs to a gateway that is gone.
   rmSync(socketPath, { force: true });
   let server = await open();
   const stopWatching = watchSocket(socketPath, {
@@ -192,7 +192,7 @@ function dismiss(socket: Socket): void {
   socket.end(`${JSON.stringify({ decision: null })}\n`);
 }
 
-/** Resolves with true as soon as one does, else with false. */
+/** Resolves with true as soon as one of the answers does; with false if none does. */
 function firstTrue(answers: readonly Promise<boolean>[]): Promise<boolean> {
   const trueOnes = answers.map((answer) =>
     answer.then((yes) => (yes ? true : Promise.reject(new Error("not this one")))),

@@ -9,14 +9,14 @@ import type {
   RuleVerdict,
 } from "../wire/permission-rules.ts";
 
-/** Removes a session's pending messages from chats, by all its names. @returns how many there were */
+/** Removes a session's pending messages from chats, given all its ids. @returns how many there were */
 export type ForgetInChats = (names: readonly string[]) => Promise<number>;
 
 /** Publishes the events of sessions. */
 export interface EventPublisher {
   /**
-   * Queues events to be stored and published, in the order of the calls. Stored with them, in one transaction: a memo of each session that
-   * is needed after a restart, null to remove it. Never waits.
+   * Queues events to be stored and published, in the order of the calls. The same transaction stores a memo of each session, which
+   * is needed after a restart; null removes the memo. Never waits.
    */
   publish(publication: {
     readonly events: readonly NewSessionEvent[];
@@ -54,7 +54,7 @@ export interface FolderScript {
   readonly timeoutMs: number;
 }
 
-/** How agents start in a directory. A field that a caller sets wins. */
+/** How agents start in a directory. A field that the caller sets takes precedence. */
 export interface StartProfile {
   readonly agent: string | null;
   readonly model: string | null;
@@ -70,6 +70,6 @@ export interface StartProfile {
 
 /**
  * The profile of the folder that holds `dir`.
- * @param checkout the same directory in a worktree, whose files count for what its repository proposes
+ * @param checkout the same directory in a worktree, whose files then determine what the repository proposes
  */
 export type StartProfileOf = (dir: string, checkout?: string) => Promise<StartProfile>;

@@ -17,9 +17,9 @@ export interface OpenPrompt {
   readonly prompt: string;
   readonly state: "queued" | "sent";
   readonly sentAt: number | null;
-  /** Missing for none. */
+  /** Missing if there are none. */
   readonly files?: readonly AttachedFile[];
-  /** For one of the agent's commands: whether it starts a turn, and is confirmed as text is. */
+  /** For one of the agent's commands: whether it starts a turn, and so is confirmed in the same way as text. */
   readonly startsTurn?: boolean | undefined;
 }
 
@@ -51,7 +51,7 @@ export interface QueueEntry {
   readonly claimFiles?: ((sessionId: string, transaction: Kysely<Tables>) => Promise<void>) | undefined;
   /** Whether it comes from a caller without `coding:drive`: from then on, only rules with `undriven` answer in its session. */
   readonly undriven: boolean;
-  /** The caller's key; missing for none. */
+  /** The caller's key; missing if there is none. */
   readonly askedBy?: string;
   /** For one of the agent's commands: whether it starts a turn. */
   readonly startsTurn?: boolean | undefined;
@@ -59,9 +59,9 @@ export interface QueueEntry {
 
 /** What a queue needs from attachments. */
 export interface PromptFiles {
-  /** The files of these prompts, in the order of each. */
+  /** The files of these prompts, each prompt's in their order. */
   ofPrompts(promptIds: readonly string[]): Promise<ReadonlyMap<string, readonly AttachedFile[]>>;
-  /** Releases the attachments of a prompt that the agent never gets. */
+  /** Releases the attachments of a prompt that the agent never receives. */
   release(promptId: string): Promise<void>;
 }
 
@@ -69,14 +69,14 @@ export interface PromptFiles {
 export interface PromptQueue {
   /** Adds a prompt to the end of its session's queue and stores its idempotency key, in one transaction (the given one, if any). */
   add(entry: QueueEntry, transaction?: Kysely<Tables>): Promise<void>;
-  /** Notes that a session gets a prompt from a caller without `coding:drive`. */
+  /** Records that a session receives a prompt from a caller without `coding:drive`. */
   markUndriven(sessionId: string): Promise<void>;
-  /** Not yet ended prompts, oldest first. */
+  /** Prompts whose outcome is still open, oldest first. */
   open(sessionId: string): Promise<readonly OpenPrompt[]>;
   /** The number of waiting prompts of each of these sessions; sessions without any are left out. */
   waitingIn(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
-   * Moves a prompt forward, and keeps the text of an open one only. A queued prompt can be sent, an open one can end, and an ended one can
+   * Advances a prompt to this state; only an open prompt keeps its text. A queued prompt can be sent, an open one can end, and an ended one can
    * only turn out to be delivered. @param text moves it only if it still has this text @returns whether it moved
    */
   mark(promptId: string, state: "sent" | "delivered" | "lost" | "unknown", text?: string): Promise<boolean>;
@@ -98,7 +98,7 @@ export interface PromptQueue {
 
 // A client that repeats a request does it within minutes; a day is generous and bounds the table.
 const rememberForMs = 24 * 3_600_000;
-// Also forgets in a gateway that runs for months.
+// Prune after this many prompts too, because a gateway may run for months.
 const pruneEvery = 200;
 
 const cameBefore = {

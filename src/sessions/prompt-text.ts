@@ -11,9 +11,9 @@ export const maxArgumentPromptBytes = 100_000;
 const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 /**
- * The prompt in the form that the agent gets: CRLF becomes LF, and white space at both ends is removed (as every agent does).
+ * The prompt in the form that the agent receives: CRLF becomes LF, and white space at both ends is removed (as every agent does).
  *
- * A prompt is text, never a command: ours, see "prompt_not_text".
+ * A prompt is text, never a command. This rule is Postern's own; see `prompt_not_text`.
  *
  * @throws PosternError `prompt_not_text` for control characters, a lone surrogate, only white space, or what the agent would treat as its
  * command, unless `allowCommands`.
@@ -68,7 +68,7 @@ export function refuseCommandBehind(draft: string, text: string, rules: Paramete
 /**
  * The command that an agent could mistake this prompt for, a prefix or a whole word; null if none.
  *
- * Agents remove characters before they look for a command, and not all the same ones (see `docs/agents.md`). So the prompt counts as a
+ * Agents remove characters before they look for a command, and not all remove the same ones (see `docs/agents.md`). So the prompt counts as a
  * command if it becomes one with every character removed or folded that any agent might remove or fold: what is invisible, anywhere;
  * spaces and combining marks, at both ends; and compatibility forms, such as a full-width slash.
  */
@@ -110,7 +110,7 @@ export interface MentionPlace {
 
 /**
  * Refuses a prompt that mentions a file outside the session's directory, a file of Postern's own state, or a resource of an MCP server.
- * An agent that reads mentions puts the file that `@path` names into the prompt without asking, whatever its permission mode (measured:
+ * An agent that reads mentions puts the mentioned file (`@path`) into the prompt without asking, whatever its permission mode (measured:
  * see `docs/agents.md`).
  *
  * A word such as `@/lib/utils` that is not a file passes, and so does an e-mail address. Links are followed.
@@ -177,7 +177,7 @@ function pathsIn(mention: string): readonly string[] {
   return [mention, ...ends.map((end) => mention.slice(0, end))].filter((path) => path !== "" && !path.includes("\0"));
 }
 
-/** A path that leaves the folder is refused without a look: the agent may resolve it from another folder, where the file exists. */
+/** A path that leaves the folder is refused without a check on disk: the agent may resolve it from another folder, where the file exists. */
 async function isOutside(path: string, { dir, stateDir }: MentionPlace): Promise<boolean> {
   if (!isAbsolute(path) && /^\.\.(?:\/|$)/.test(normalize(path))) return true;
   const real = await realpathOf(resolve(dir, path));

@@ -5,7 +5,7 @@ import type { OnDraft } from "../wire/coding.ts";
 import type { OpenPrompt, PromptState } from "./prompt-queue.ts";
 import { withoutInvisible } from "./prompt-text.ts";
 
-/** A prompt for a live session. `onDraft` is left out for one that waits until the composer is empty. */
+/** A prompt for a live session. `onDraft` is omitted for a prompt that waits until the composer is empty. */
 export interface OutboxPrompt extends OpenPrompt {
   readonly onDraft?: OnDraft | undefined;
   /** Whether it can be appended to this draft. Defaults to no. */
@@ -24,7 +24,7 @@ export interface PromptProgress {
   readonly turnOver: boolean;
 }
 
-/** A prompt that went out. */
+/** A prompt that was sent. */
 export interface SentPrompt {
   readonly promptId: string;
   readonly text: string;
@@ -46,7 +46,7 @@ export interface PromptsState {
   readonly progress: ReadonlyMap<string, PromptProgress>;
   /** Not sent yet, oldest first. */
   readonly waiting: readonly OutboxPrompt[];
-  /** The prompt that is next, from before it is typed until its Enter; `typing` from the first byte on. */
+  /** The prompt that is being sent, from before it is typed until Enter is pressed; `typing` is true from the first byte on. */
   readonly sending: { readonly prompt: OutboxPrompt; readonly typing: boolean } | null;
   /** Sent, and not confirmed. */
   readonly sent: SentPrompt | null;
@@ -58,9 +58,9 @@ export interface PromptsState {
   readonly current: string | null;
   /** Whether the next prompt waits because the composer holds text that is not ours. */
   readonly behindDraft: boolean;
-  /** The prompt that could not be typed at its last attempt, and waits for the next one. */
+  /** The prompt that could not be typed at the last attempt and waits for the next attempt. */
   readonly returned: string | null;
-  /** Whether the store's prompts of this session are among these. */
+  /** Whether this session's prompts have been read from the store. */
   readonly isRead: boolean;
   /** How often the text of a waiting prompt was changed. */
   readonly edits: number;
@@ -120,9 +120,9 @@ export type PromptMessage =
   /** What a look at the terminal shows about the sent prompt. `held` is null when the composer cannot be read. */
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: false }
   | { readonly kind: "looked"; readonly promptId: string; readonly maySend: true; readonly held: boolean | null }
-  /** Nothing confirmed it in time, and nothing more will be waited for. */
+  /** Nothing confirmed it in time, and the wait is over. */
   | { readonly kind: "given_up"; readonly promptId: string; readonly state: GivenUp }
-  /** Before a prompt is given up, hooks and transcript are asked once more. */
+  /** Before a prompt is given up, hooks and transcript are read once more. */
   | { readonly kind: "asked_again"; readonly promptId: string; readonly taken: boolean; readonly state: GivenUp }
   /** The process has ended. `exit` is null when its end was not seen. */
   | { readonly kind: "ended"; readonly exit: TerminalExit | null }
@@ -132,11 +132,11 @@ export type PromptMessage =
  * How a delivery ended.
  * - `typed`: the text is in the composer and Enter was pressed, or the agent became busy before that.
  * - `held`: every Enter became a new line, or a dialog or a changing screen prevented it; the text stays in the composer.
- * - `not_ready`: the terminal did not take input; `onTyping` was not called.
+ * - `not_ready`: the terminal did not accept input; `onTyping` was not called.
  * - `draft`: the composer holds text that is not ours; `onTyping` was not called.
  * - `not_typed`: `onTyping` was called, but then a dialog opened or text appeared in the composer, so nothing was typed.
- * - `given_up`: `onTyping` said that the prompt is not to be sent.
- * - `lost`: no editor came and the composer is gone, so nothing was typed. Not to be sent again.
+ * - `given_up`: `onTyping` returned false, because the prompt must not be sent.
+ * - `lost`: no editor started and the composer is gone, so nothing was typed. The prompt must not be sent again.
  */
 export type TypedPrompt = "typed" | "held" | "not_ready" | "draft" | "not_typed" | "given_up" | "lost";
 
@@ -162,7 +162,7 @@ export interface PromptContext {
   readonly now: number;
   /** Whether the agent is at rest: the only time to type. */
   readonly maySend: boolean;
-  /** Turns in the transcript while the agent was last idle. */
+  /** Number of turns in the transcript while the agent was last idle. */
   readonly turnCount: number;
   /** Whether the agent is still booting. */
   readonly starting: boolean;
@@ -173,7 +173,7 @@ export interface PromptContext {
 
 // Hooks cut strings to 16,384 characters (`hook-inbox.mjs`).
 const hookCutLength = 16_384;
-// Transcript turns are cut too. Two prompts in flight never differ only beyond this.
+// Transcript turns are cut too. No two prompts in flight are equal up to this length and differ after it.
 const comparedLength = 8_000;
 
 /**

@@ -15,7 +15,7 @@ export interface PublishAccess {
   ): Promise<{ readonly sessionId: string; readonly dir: string; readonly worktree: WorktreeRecord | null }>;
   /** Whether the caller can use files, and agents can work, in all of these directories. */
   mayUse(dirs: readonly string[], caller: Caller): Promise<boolean>;
-  /** Whether the turn of any session in this directory runs. */
+  /** Whether any session in this directory has a running turn. */
   isAgentWorking(root: string): boolean;
 }
 
@@ -39,7 +39,7 @@ export function createPublishAccess(deps: {
       const inCoding = await deps.visibleAmong(dirs, { scope: "coding", within: caller.folders });
       if (!dirs.every((dir) => inFiles.has(dir) && inCoding.has(dir))) return false;
       try {
-        // Also refuses a repository around Postern's state folder: `git add --all` would commit its key.
+        // Also refuses a repository that contains Postern's state folder, because `git add --all` would commit the key in it.
         for (const dir of dirs) await deps.resolveAllowedDir(dir, { scope: "files", caller });
         return true;
       } catch (error) {

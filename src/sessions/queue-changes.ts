@@ -2,7 +2,7 @@ import type { OutboxPrompt, PromptMessage, PromptProgress, PromptsState } from "
 
 type QueueChange = Extract<PromptMessage, { kind: "edited" | "moved" | "cancelled" }>;
 
-/** The prompts after a caller changed waiting ones. The change is already stored. Pure. */
+/** The state of the prompts after a caller changed waiting prompts. The change is already stored. Pure. */
 export function queueChanged(state: PromptsState, change: QueueChange): PromptsState {
   switch (change.kind) {
     case "edited": {

@@ -94,7 +94,7 @@ export function createQueue(deps: QueueDeps): Queue {
     await note(session, { kind: "moved", promptIds });
   }
 
-  /** A session without a process is resumed in its own mode, as its next prompt would do. */
+  /** Resumes a session without a process in its own mode, as its next prompt would resume it. */
   async function resume(session: LocatedSession, caller: Caller) {
     const { dir, permissionMode } = session.record;
     const scope = permissionMode === "all" ? "exec" : "coding";

@@ -18,7 +18,7 @@ export interface ReadDeps {
 const defaultLimit = 100;
 
 /**
- * `coding_read_session`: the status and the conversation's turns, the newest `limit` of those between `after` and `before`, in order.
+ * `coding_read_session`: the status and the newest `limit` turns of the conversation between `after` and `before`, in order.
  * @see the specification, "coding_read_session"
  */
 export function createRead(
@@ -91,11 +91,11 @@ export interface NewsDeps {
   readonly clock: Clock;
 }
 
-// This finds changes without a notification: a process outside Postern that starts or ends, or a session that is resumed here.
+// This finds changes that send no notification: a process outside Postern that starts or ends, or a session that is resumed here.
 const lookAgainMs = 1_000;
 
 /**
- * Waits for something new: a finished turn after `after`, growth of the unfinished one, another status or activity. Without `after`,
+ * Waits for something new: a finished turn after `after`, growth of the unfinished one, a changed status or activity. Without `after`,
  * everything that exists at the time of the call is old.
  */
 export async function untilNews(
@@ -111,7 +111,7 @@ export async function untilNews(
       const session = await deps.locator.locate(input.sessionId, caller);
       bell.listenTo(session);
       const { fingerprint, finishedTurns, activity } = await glance(deps, session);
-      // It changed between two calls of the caller.
+      // The activity changed between two calls of the caller.
       if (before === null && input.activity !== undefined && activity !== input.activity) return;
       if (before === null && input.after !== undefined && finishedTurns > input.after + 1) return;
       before ??= fingerprint;
@@ -129,7 +129,7 @@ export function transcriptPathOf({ record, live }: LocatedSession): string | nul
   return live?.record.transcriptPath ?? record.transcriptPath;
 }
 
-/** Signals when a session changes: its transcript on disk, or the live session itself. A change between two waits is signaled at the second. */
+/** Signals when a session changes: its transcript on disk, or the live session itself. A change between two waits is signaled to the second wait. */
 interface Bell {
   listenTo(session: LocatedSession): void;
   untilRung(limits: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<void>;

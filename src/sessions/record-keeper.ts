@@ -79,7 +79,7 @@ export class RecordKeeper {
     return this.#take(agentSessionId, this.#deps.clock.now());
   }
 
-  /** @param of the session that the patch is for, if it is for one only: skipped if the process has left that session */
+  /** @param of the id of the only session that the patch applies to, if set: the patch is skipped if the process has left that session */
   patch(patch: SessionPatch, of?: string): Promise<void> {
     return this.#lock.run("id", async () => {
       const { sessionId, aliases } = this.record;
@@ -115,7 +115,7 @@ export class RecordKeeper {
 
 /**
  * Gives a live terminal's session the id that its agent reported: `rekey` replaces a placeholder id, which stays as an alias; `follow`
- * ends the old session, continued by the new one, which gets its terminal, lease and waiting prompts.
+ * ends the old session, and the new one takes over its terminal, lease and waiting prompts.
  *
  * @returns the record under the new id, or null when another session holds that id (nothing is changed then).
  */
@@ -156,7 +156,7 @@ async function adoptId(
   return successor;
 }
 
-/** The record of the session that a terminal runs now: a new record, or the one of an older session of the same agent. */
+/** The record of the session that a terminal runs now: a new record, or the record of an older session of the same agent. */
 function successorOf(
   record: SessionRecord,
   to: { readonly agentSessionId: string; readonly holder: SessionRecord | null; readonly now: number },
@@ -179,7 +179,7 @@ function successorOf(
 const maxChain = 1_000;
 
 /**
- * Whether `older` was continued, step by step, by `present`: a line with its id that is older than `present` is history, read again after a
+ * Whether `older` was continued, step by step, by `present`: a line with the id of `older` from before `present` began is history, read again after a
  * restart. The agent may hold the older session for as long as it lives (Codex, measured), so its files cannot prove it.
  */
 async function leadsTo(store: SessionStore, older: SessionRecord, present: SessionRecord): Promise<boolean> {
@@ -200,11 +200,11 @@ export interface SessionSwitchDetectorDeps {
   readonly onDue: () => void;
 }
 
-/** Detects that a process has switched to another session, for an agent without hooks that report it. */
+/** Detects that a process has switched to another session, if the agent has no hooks that report a switch. */
 export class SessionSwitchDetector {
   readonly #deps: SessionSwitchDetectorDeps;
   #unwatch: (() => void) | null = null;
-  /** Something was typed, or typed text has not appeared yet. */
+  /** Whether something was typed, or typed text has not appeared in the agent's files yet. */
   #isDue = true;
 
   constructor(deps: SessionSwitchDetectorDeps) {

@@ -67,7 +67,7 @@ export async function endGently(
   return true;
 }
 
-/** @returns whether it was typed, or the agent has no such keys */
+/** @returns whether the exit keys were typed, or the agent has none */
 async function typeExit(deps: Deps, { terminalId, template }: RestingTerminal): Promise<boolean> {
   const { exitKeys: [first, ...others] = [null], composer, paste } = template;
   if (first === null) return true;

@@ -10,7 +10,7 @@ import { refuseOutsideMentions } from "./prompt-text.ts";
 export interface ReviewAccess {
   /** @throws PosternError `session_not_found` */
   find(sessionId: string, caller: Caller): Promise<{ readonly agent: string; readonly sessionId: string }>;
-  /** As `coding_ask`, in the session's own directory and mode. @param key identifies the prompt for {@link ReviewAccess.fateOf} */
+  /** Works like `coding_ask`, in the session's own directory and mode. @param key identifies the prompt for {@link ReviewAccess.fateOf} */
   ask(
     prompt: {
       readonly sessionId: string;
@@ -29,7 +29,7 @@ export interface ReviewAccess {
   mentionsOutside(sessionId: string, text: string, caller: Caller): Promise<boolean>;
 }
 
-/** A prompt is accepted within 15 s after the agent has started, which has its own limit. It is sent even if its caller disconnects. */
+/** A prompt is accepted within 15 s after the agent has started; the start has its own limit. It is sent even if its caller disconnects. */
 const askMs = 180_000;
 
 /** @see ReviewAccess */

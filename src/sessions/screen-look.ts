@@ -28,7 +28,7 @@ export async function lookAtScreen(
   };
 }
 
-/** Agents compute in several threads, and sleep while their hooks compute. @param children whether child processes count */
+/** Whether the process uses the CPU, in any thread. Agents sleep while their hooks compute. @param children whether child processes count */
 export function isComputing(pid: number, children: boolean): boolean {
   return hasRunningThread(pid) || (children && descendantsOf(pid).some((child) => hasRunningThread(child.pid)));
 }

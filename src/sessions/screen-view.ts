@@ -33,9 +33,9 @@ interface ShownText {
   readonly since: number;
   /** When it was first seen, whether or not the process has used the CPU since. */
   readonly from: number;
-  /** The number of the last two looks in which the process used the CPU. */
+  /** Number of looks in a row, up to the last one, in which the process used the CPU. */
   readonly computed: number;
-  /** Whether it was already reported. It then counts as unchanged until it changes. */
+  /** Whether it was already reported as unchanged. Until its text changes, CPU use no longer matters. */
   readonly stood: boolean;
 }
 
@@ -59,7 +59,7 @@ const unknownScreenMs = 4_000;
 const longestLoadingMs = 90_000;
 // A program that the agent started can use the CPU forever while the agent shows a dialog.
 const longestChildrenMs = 20_000;
-// From then on the process's CPU use is checked, which costs more than a look.
+// After this time, the process's CPU use is also checked, which costs more than a look.
 const askProcessMs = 2_000;
 
 /**
@@ -144,7 +144,7 @@ function afterLook(
   const moving = { view: { ...view, shown }, stands: false, mayHang: false };
   const { dialog } = look;
   if (dialog !== null) {
-    // A hook also reports a permission, but on a loaded machine later than its dialog.
+    // A hook also reports a permission, but on a loaded machine only after its dialog has appeared.
     const needed = dialog.choices.some(({ decides }) => decides !== undefined) ? unknownScreenMs : knownDialogMs;
     return { ...moving, stands: now - shown.since >= needed };
   }

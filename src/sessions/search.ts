@@ -124,7 +124,7 @@ function byFit(one: Found, other: Found): number {
   );
 }
 
-/** What a page needs of its sessions. */
+/** The data that a page shows about its sessions. */
 async function shown(reader: Reader, page: readonly Found[]): Promise<readonly Shown[]> {
   const sessions = await sessionsOf(
     reader,

@@ -36,7 +36,7 @@ export interface WrittenLimits {
   readonly signal?: AbortSignal;
 }
 
-/** A message that moved a session, and the state after it. Tests record them. */
+/** A message that changed a session's state, and the state after it. Tests record them. */
 export interface SeenMessage {
   readonly terminalId: string;
   /** Epoch milliseconds. */
@@ -46,7 +46,7 @@ export interface SeenMessage {
   readonly state: SessionState;
 }
 
-/** Where {@link SeenMessage} are published, with what people wrote in them: only in this process. */
+/** The channel for each {@link SeenMessage}, including text that people wrote. It never leaves this process. */
 export const messages = channel("postern:session-messages");
 
 const transcriptLagMs = 2_000;
@@ -162,7 +162,7 @@ export class SessionActor {
   async #carryOut(effect: SessionEffect): Promise<void> {
     switch (effect.kind) {
       case "moved":
-        return; // done at once
+        return; // nothing is left to do
       case "turn_ended":
         await this.sensors.transcript.refresh();
         await this.outbox.confirm();
@@ -178,7 +178,7 @@ export class SessionActor {
     }
   }
 
-  /** Whether a prompt can be typed, also by the agent's own report: no dialog may be open. */
+  /** Whether a prompt can be typed, according to the agent's own report as well: no dialog may be open. */
   async #maySendNow(): Promise<boolean> {
     if (!maySend(this.#state)) return false;
     const observed = await this.sensors.observed();
@@ -222,7 +222,7 @@ export class SessionActor {
   async #decideOnScreen(permissionId: string, { decision, message }: PermissionAnswer): Promise<boolean> {
     if (message !== null || this.#onScreen(permissionId) === null) return false;
     return this.#dialogs.press((dialog) => {
-      // Since the last key, it may have been answered and the next one opened.
+      // Since the last key, the permission may have been answered and the next dialog opened.
       const permission = this.#state.activity.permissions.find((open) => open.permissionId === permissionId);
       if (permission === undefined || !isAbout(dialog, permission.input)) return null;
       const choice = dialog.choices.findIndex(({ decides }) => decides === decision);
@@ -287,7 +287,7 @@ export class SessionActor {
     await this.#post({ kind: "idle_checked", found, idleTimeoutMs });
   }
 
-  /** An agent that is in use after all, or could not be ended, takes prompts again. */
+  /** An agent that is in use after all, or could not be ended, accepts prompts again. */
   async #endIdle(): Promise<void> {
     let ended = false;
     try {

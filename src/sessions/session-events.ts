@@ -23,7 +23,7 @@ export interface SessionEvents {
   closed(record: SessionRecord): Promise<void>;
   /** The prompts that wait in a session without a process were changed. */
   queueChanged(record: SessionRecord, promptIds: readonly string[]): Promise<void>;
-  /** Publishes the end of sessions without a process, where the last gateway did not. */
+  /** Publishes the end of sessions without a process, if the previous gateway did not. */
   reconcile(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface SessionEvents {
 export interface SessionPublisher {
   /** Before anything is observed. */
   begin(): Promise<void>;
-  /** The state changed, through a report of the agent at that time or (null) through an observation; {@link SessionPublisher.look} follows. */
+  /** The state changed. `at`: when the agent reported it, or null if Postern observed it. {@link SessionPublisher.look} follows. */
   moved(at: number | null): void;
   /** Something changed: publishes new events. */
   look(): void;
@@ -45,9 +45,9 @@ export interface SessionPublisher {
   close(): void;
 }
 
-// As long as a caller of `coding_ask` waits for the agent's own id.
+// The same time that a caller of `coding_ask` waits for the agent's own id.
 const idPatienceMs = 15_000;
-// After this, it does not matter whether a session that ended was closed while its event could not be written.
+// Older memos are dropped. A newer one shows that the end of a session may still have to be published.
 const maxMemoAgeMs = 7 * 86_400_000;
 
 /** @see SessionEvents */
@@ -105,7 +105,7 @@ class SessionEventPublisher implements SessionPublisher {
   #editsPublished = 0;
   /** When the agent's newest report happened. */
   #lastAt = 0;
-  /** The same, until it has been looked at. */
+  /** The same, until its events are published; then null. */
   #fresh: number | null = null;
   #mode: "catching up" | "live" | "over";
   #idPatienceMs = idPatienceMs;

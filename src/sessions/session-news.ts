@@ -40,13 +40,13 @@ const memoSchema = z.object({
   over: z.boolean(),
   /** The time of the agent's newest report included here. */
   through: z.number(),
-  /** The waiting prompts, as `markOfQueue` has them. */
+  /** The waiting prompts, as a mark made by `markOfQueue`. */
   queue: z.string().default(""),
 });
 /** @see memoSchema */
 export type Memo = z.infer<typeof memoSchema>;
 
-// The length of a name; no known agent uses longer ones.
+// Enough for a tool's name; no known agent uses longer names.
 const maxToolLength = 200;
 
 /** A session about which nothing was published. */
@@ -92,13 +92,13 @@ export function factsOf(session: PublishedSession, exit: Exit | null): Facts {
     turnRuns: state.turnRuns,
     turnOpen: transcriptSummary?.lastTurn.kind === "open",
     permissions: exit === null ? [...state.permissions, ...(dialog === null ? [] : [dialog])] : [],
-    // What waits when a process ends stays for the next one.
+    // Prompts that wait when a process ends stay for the next process.
     queue: exit === null ? session.outbox.queue : null,
     exit,
   };
 }
 
-/** The same for the same prompts in the same order. */
+/** A short mark of the queue: equal for the same prompts in the same order. */
 export function markOfQueue(promptIds: readonly string[]): string {
   return promptIds.length === 0 ? "" : sha256(promptIds.join(" ")).slice(0, queueMarkLength);
 }
@@ -209,7 +209,7 @@ export function endNews(
   };
 }
 
-/** Null also for a memo of another version that this one cannot read: it then counts as unpublished. */
+/** Null also for a memo that another version wrote and this one cannot read: everything then counts as unpublished. */
 export function parseMemo(text: string | null): Memo | null {
   if (text === null) return null;
   try {

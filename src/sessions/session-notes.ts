@@ -215,7 +215,7 @@ async function changeFields(
   return true;
 }
 
-/** Keeps the time if the value is already set. */
+/** The time at which the value was set, which stays the same if it is set again; null if it is removed. */
 function since(before: number | null, wanted: boolean | undefined, at: number): number | null {
   if (wanted === undefined) return before;
   return wanted ? (before ?? at) : null;

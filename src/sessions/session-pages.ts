@@ -123,7 +123,7 @@ function recordFrom(row: TranscriptRow): SessionRecord {
   });
 }
 
-/** The catalog knows no last turn; of a live session it is known. */
+/** The catalog does not store the last turn; for a live session it is known. */
 function transcriptFrom(row: TranscriptRow, live: LiveSession | null): SessionFacts["transcript"] {
   const lastTurn = live?.transcriptSummary?.lastTurn;
   return {

@@ -41,14 +41,14 @@ export interface LiveSessionDeps {
   readonly permissionAnswerMs: number;
   /** How long an agent can be idle before it is ended; null keeps all agents running. */
   readonly idleTimeoutMs: number | null;
-  /** Standing rules, which answer permission requests before they are shown. Missing: there are none. */
+  /** Standing rules, which answer permission requests before they are shown. Missing if there are none. */
   readonly rules?: StandingRules;
   readonly ruleRequestOf?: RuleRequestOf;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** One session whose process lives, and what this gateway knows of it. */
+/** One session whose process lives, and what this gateway knows about it. */
 export interface LiveSessionInput {
   readonly record: SessionRecord;
   readonly template: AgentTemplate;
@@ -158,7 +158,7 @@ export class SessionSensors {
 
   async #onReport({ event, transcriptPath }: HookClaim, line: ReportedLine): Promise<void> {
     if (transcriptPath !== null) await this.#bindTranscript(transcriptPath);
-    // Questions from before this gateway started are answered as they were shown.
+    // Questions from before this gateway started were already shown, so standing rules do not apply to them.
     const isNew = event.kind === "permission_asked" && (this.#caughtUp || this.#input.origin === "launched");
     const ruled = isNew ? await this.#actor.ruled({ ...event, permissionId: line.permissionId }) : undefined;
     await this.#actor.post({ kind: "reported", event, line, ...(ruled && { ruled }) });
@@ -172,11 +172,11 @@ export class SessionSensors {
     await this.#actor.keeper.patch({ transcriptPath: path }, sessionId);
   }
 
-  /** By the session's id, where no hook has reported the path. */
+  /** Finds the transcript by the session's id if no hook has reported its path. */
   async #findTranscript(): Promise<void> {
     const { template, env } = this.#input;
     const { sessionId, transcriptPath } = this.#actor.keeper.record;
-    // The record of a session that the process has just started has no transcript yet, although the previous one is still followed.
+    // The record of a session that the process has just started has no transcript yet, although the previous session's is still followed.
     if (transcriptPath !== null || this.#isProvisional) return;
     const path = await template.findTranscript(sessionId, env);
     if (path !== null && this.#actor.keeper.record.sessionId === sessionId) await this.#bindTranscript(path);

@@ -42,7 +42,7 @@ export interface SessionUse {
   readonly viewers: number;
   /** When it was last used, or found in use; epoch milliseconds. */
   readonly lastAt: number;
-  /** When it accepted its first prompt; before that, it has no background tasks. Null if it accepted none, or if the time is unknown. */
+  /** When it accepted its first prompt; before that, it has no background tasks. Null if it has not accepted any, or if the time is unknown. */
   readonly firstPromptAt: number | null;
   /** Whether it ran before this gateway: a prompt that no hook reports may not be its first. */
   readonly ranBefore: boolean;
@@ -52,7 +52,7 @@ export interface SessionUse {
 export interface HooksView {
   readonly lastAt: number;
   readonly any: boolean;
-  /** Prompts that the agent took, the newest last. */
+  /** Prompts that the agent accepted, the newest last. */
   readonly taken: readonly { readonly text: string; readonly at: number }[];
 }
 
@@ -97,10 +97,10 @@ export type SessionMessage =
       /** The dialog on the screen, when a question is open. */
       readonly dialog: ScreenDialog | null;
     }
-  /** `resumed`: all turns so far are before the next prompt; `working`: all but those of the running turn. */
+  /** `resumed`: all turns so far are before the next prompt; `working`: all turns except the running one. */
   | { readonly kind: "turns_counted"; readonly as: "resumed" | "working" }
   | { readonly kind: "looked"; readonly look: SessionLook }
-  /** The written last lines of a turn that ended are in the transcript. */
+  /** The last lines of a turn that has ended are now in the transcript. */
   | { readonly kind: "turn_written" }
   /** Everything that happened while no gateway ran has been read. */
   | { readonly kind: "caught_up"; readonly open: readonly FoundPrompt[] }
@@ -122,7 +122,7 @@ export interface FoundPrompt {
 
 /** What was found when the agent was looked at. */
 export interface SessionLook {
-  /** Null when it could show nothing new. */
+  /** Null if the screen could not show anything new. */
   readonly screen: ScreenLook | null;
   /** Whether the process uses the CPU, if that matters for the screen. */
   readonly computes: boolean;
@@ -134,7 +134,7 @@ export interface SessionLook {
 
 /** What a look at an agent at rest found. */
 export interface FoundAtRest {
-  /** The agent's own report; `none` from an agent that makes none. */
+  /** The state that the agent itself reports; `none` if it reports no states. */
   readonly observed: ObservedState | "none" | "unknown";
   /** The text in the composer; null when it cannot be read. */
   readonly draft: string | null;
@@ -147,7 +147,7 @@ export interface FoundAtRest {
 /** The effects to carry out, in this order. */
 export type SessionEffect =
   | PromptEffect
-  /** The state changed, through a report of the agent at that time or (null) through an observation. */
+  /** The state changed. `at`: when the agent reported it, or null if Postern observed it. */
   | { readonly kind: "moved"; readonly at: number | null }
   /** A turn has ended: its last lines come into the transcript a moment later. */
   | { readonly kind: "turn_ended" }
@@ -164,14 +164,14 @@ export type SessionTemplate = Pick<
   "hasHooks" | "transcriptFormat" | "commandPrefixes" | "commandWords" | "readyBy" | "readTitle"
 >;
 
-// Hooks come first. The agent's state file and the transcript are read when hooks have been silent this long.
+// Hooks take precedence. The agent's state file and the transcript are read when hooks have been silent this long.
 const hookSilenceMs = 1_500;
-// An agent may stamp its lines with whole seconds.
+// An agent may write its timestamps in whole seconds.
 const toleranceMs = 1_000;
 // An agent's activity after a turn becomes visible within this time.
 const afterTurnMs = 2_000;
 
-/** Since when this prompt may have been taken; epoch milliseconds. */
+/** The earliest time at which the agent may have accepted this prompt; epoch milliseconds. */
 export function sentSince({ sentAt }: Pick<OpenPrompt, "sentAt">): number {
   return (sentAt ?? 0) - toleranceMs;
 }
@@ -181,7 +181,7 @@ export function hooksAreSilent({ hooks }: SessionState, now: number): boolean {
   return now - hooks.lastAt > hookSilenceMs;
 }
 
-/** Whether the agent reported at that time or later that it accepted this prompt, or any prompt if there is no text. */
+/** Whether the agent reported at that time or later that it accepted this prompt, or any prompt if `text` is null. */
 export function tookSince({ taken }: HooksView, text: string | null, since: number): boolean {
   return taken.some((prompt) => prompt.at >= since && (text === null || samePrompt(text, prompt.text)));
 }

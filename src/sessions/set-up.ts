@@ -121,14 +121,14 @@ export function createRerun(
   };
 }
 
-/** The web application waits for two minutes, and other clients often for less than five. */
+/** The web application waits for two minutes, and other clients often for less than five minutes. */
 const maxSetupWaitMs = 90_000;
 
 /** Bounds how long a call waits for a setup script: until its own deadline, at most 90 seconds. The start continues without it. */
 export function createSetupWait(
   clock: Clock,
   deadline: number,
-  /** A script of another call that this one waits for. */
+  /** Returns the setup script of another call, if this call waits for it. */
   others: () => ScriptRun | null = () => null,
 ) {
   const over = Promise.withResolvers<never>();

@@ -23,7 +23,7 @@ export interface NewPrompt {
   readonly startsTurn?: boolean;
   /** Its attachments. */
   readonly files: readonly AttachedFile[];
-  /** Takes them for the session, in the transaction that stores the prompt. */
+  /** Assigns the attachments to the session, in the transaction that stores the prompt. */
   readonly claimFiles: QueueEntry["claimFiles"];
   readonly idempotency: IdempotencyClaim | null;
   /** Whether it comes from a caller without `coding:drive`. */
@@ -78,7 +78,7 @@ export interface Starter {
   resume(session: LocatedSession, options: RunOptions, prompt: NewPrompt | null): Promise<LiveSession>;
 }
 
-/** The terminal size until a viewer sets its own: wide enough for agents not to wrap their lines. */
+/** The terminal's size until a viewer sets another: wide enough that agents do not wrap their lines. */
 export const defaultSize = { cols: 120, rows: 40 } as const;
 export interface StarterDeps extends SetUpDeps {
   readonly store: SessionStore;
@@ -97,7 +97,7 @@ export interface StarterDeps extends SetUpDeps {
 export function createStarter(deps: StarterDeps): Starter {
   const { store, queue, live, worktrees, clock } = deps;
 
-  /** The arguments for this prompt; null if it is typed later. */
+  /** The command-line arguments for this prompt; null if the prompt is typed later. */
   function inArguments(
     template: AgentTemplate,
     { text, files }: { readonly text: string; readonly files: readonly AttachedFile[] },
@@ -130,7 +130,7 @@ export function createStarter(deps: StarterDeps): Starter {
     return made;
   }
 
-  /** A session without its agent, so that its worktree can be used or closed. A worktree without a session would be removed. */
+  /** Stores a session without an agent, so that its worktree can be used or closed. A worktree without a session would be removed. */
   async function keepUnstarted(order: LaunchOrder, { prompt }: NewSession, error: unknown): Promise<void> {
     if (!hasCode(error, "setup_failed")) return worktrees.takeBack(order.sessionId);
     const { exitCode, lastScreen } = setupFailureSchema.parse(error.details);
@@ -139,7 +139,7 @@ export function createStarter(deps: StarterDeps): Starter {
     return store.insert({ ...record, launchId: null, terminalId: null, exitCode, lastScreen });
   }
 
-  /** Whether no process of it ever ran: its setup failed. */
+  /** Whether no process of the session ever ran, because its setup failed. */
   async function neverRan(session: LocatedSession, worktree: WorktreeRecord | null): Promise<boolean> {
     const { record, stored } = session;
     if (!stored || worktree === null || record.launchId !== null) return false;
@@ -227,7 +227,7 @@ export function createStarter(deps: StarterDeps): Starter {
         return { ...record, ...patch };
       });
       return launching.catch(async (error: unknown) => {
-        // Nothing ran: the caller gets the error, and the other prompts keep waiting.
+        // Nothing ran: the caller receives the error, and the other prompts keep waiting.
         if (sent !== null && fateAfter(error) === "unknown") await queue.mark(sent.promptId, "unknown");
         else if (sent !== null && sent.promptId !== prompt?.promptId) await queue.putBack(sent.promptId);
         if (prompt !== null) await queue.mark(prompt.promptId, "lost");

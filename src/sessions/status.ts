@@ -13,7 +13,7 @@ export interface StatusFacts {
 }
 
 /**
- * The specification's four states: `initializing` is an agent still booting, `failed` one that ended without writing.
+ * The specification's four states: `initializing` while the agent is booting, `failed` if it ended without a transcript.
  * @see the specification, "States and transitions"
  */
 export function statusOf({ alive, ready, hasTranscript }: StatusFacts): SessionStatus {
@@ -29,13 +29,13 @@ export function limitIsOver(state: Pick<ActivityState, "activity">, transcript: 
 
 type LastTurn = Pick<TranscriptSummary, "lastTurn">;
 
-/** When the limit ends that a session has reached, ISO 8601; null when the agent does not report it. */
+/** When the limit that a session has reached ends, as ISO 8601; null when the agent does not report it. */
 export function limitEnd({ activity }: Pick<ActivityState, "activity">, transcript: LastTurn | null): string | null {
   if (activity !== "limited" || transcript?.lastTurn.kind !== "failed") return null;
   return transcript.lastTurn.resetsAt ?? null;
 }
 
-/** What a process outside Postern is doing, according to its own report or, without one, to whether its last turn has ended. */
+/** What a process outside Postern is doing, according to its own report or, if there is none, to the state of its last turn. */
 export function externalActivity(holder: ExternalHolder, transcript: Partial<LastTurn> | null): Activity | null {
   if (holder.activity !== null) return holder.activity;
   if (transcript === null) return "idle";

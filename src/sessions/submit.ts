@@ -30,14 +30,14 @@ export interface TypedText extends ComposedText {
   /** The composer's text before; null if it cannot be read. */
   readonly before: string | null;
   readonly maySend: () => Promise<boolean>;
-  /** The same check with what is known at the moment. */
+  /** Like `maySend`, but answered immediately from what is already known. */
   readonly mayWrite: () => boolean;
 }
 
 const pollMs = 50;
 // On a busy machine, an agent reads typed text only after seconds. A prompt that it shows later is still submitted.
 const shownMs = 10_000;
-// An agent that has not reacted to Enter by then never shows a reaction.
+// An agent that shows no reaction to Enter within this time never shows one.
 const goneMs = 10_000;
 // Each further Enter is pressed only after the previous one was seen to become a new line.
 const maxEnters = 5;
@@ -55,7 +55,7 @@ export async function composerText(
 }
 
 /**
- * Waits until the composer shows the typed text, because an agent treats Enter that it reads together with a paste as part of it. Also
+ * Waits until the composer shows the typed text, because an agent treats Enter that it reads together with a paste as part of the paste. Also
  * waits for a missing composer.
  */
 export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { before }: TypedText): Promise<void> {
@@ -68,7 +68,7 @@ export async function untilShown(deps: TypingDeps, terminal: TypingTerminal, { b
 }
 
 /**
- * Presses Enter, and once more for each one that shows as a new line. A dialog that opened in between would receive Enter, so Enter is not
+ * Presses Enter, and again for each Enter that appears as a new line. A dialog that opened in between would receive Enter, so Enter is not
  * pressed then.
  *
  * @returns `held` if every Enter became a new line, or none was pressed; `typed` even if the agent showed no change, because it can accept
@@ -117,7 +117,7 @@ async function afterEnter(
   const deadline = deps.clock.now() + goneMs;
   while (deps.clock.now() < deadline) {
     await deps.clock.sleep(pollMs);
-    const now = await unlessGone(composerText(deps, terminal), null); // gone, as by a command that ends the agent
+    const now = await unlessGone(composerText(deps, terminal), null); // the terminal is gone, as after a command that ends the agent
     if (now === null || now === typed.before || !isOf(now, typed, terminal)) return "gone";
     if (!(await typed.maySend())) return "gone";
     if (now !== typed.shown && compact(now) === compact(typed.shown)) return "new_line";
@@ -186,7 +186,7 @@ function isOf(shown: string, { text, draft = "" }: ComposedText, { template }: T
 // `[Pasted text #12 +3400 lines]`, the same in all agents.
 const pastedWordLength = 80;
 
-/** The agent folds lines, composes accents and drops invisible characters, and Enter may have added a line. */
+/** The text in a form for comparison: agents fold lines, compose accents and drop invisible characters, and Enter may have added a line. */
 function compact(text: string): string {
   return asReported(text).replaceAll(/\s+/g, "");
 }

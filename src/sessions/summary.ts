@@ -89,7 +89,7 @@ export function summarize({
   };
 }
 
-/** A longer one is a response body that a server sent instead of a reason. */
+/** A longer failure text is a response body that a server sent instead of a reason. */
 const maxFailureCharacters = 1000;
 
 /** Null also for a transcript from the catalog, which stores no last turn. */

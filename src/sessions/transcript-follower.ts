@@ -6,7 +6,7 @@ import { containsPrompt, samePrompt } from "./prompts.ts";
 
 // More turns than an agent is likely to have added while no gateway ran.
 const recentTurns = 50;
-// Where to look for a prompt, starting at the first turn that may contain it.
+// The number of turns to search for a prompt, starting at the first turn that may contain it.
 const searchedTurns = 20;
 export interface TranscriptFollowerDeps {
   readonly transcripts: Transcripts;
@@ -57,7 +57,7 @@ export class TranscriptFollower {
     if (path === this.#path) onRead(summary); // otherwise the session moved to another file during the read
   }
 
-  /** Whether this prompt is among the turns from this one on. */
+  /** Whether this prompt is in turn `from` or a later one. */
   async hasPrompt(text: string, from: number): Promise<boolean> {
     const turns = await this.#read({ after: from - 1, limit: searchedTurns });
     return turns.some((turn) => turn.role === "user" && samePrompt(text, turn.text));

@@ -9,7 +9,7 @@ export interface TranscriptView {
   readonly turnsWhenIdle: number;
   /** While the agent is idle: whether the file shows that too. */
   readonly settled: boolean;
-  /** Whether the file said that a turn runs, since the agent was idle. */
+  /** Whether the file has shown a running turn since the agent was last idle. */
   readonly sawOpen: boolean;
   /** When the agent accepted the newest prompt, according to its hook; epoch milliseconds. */
   readonly promptAt: number;
@@ -24,7 +24,7 @@ export const unreadTranscript: TranscriptView = {
   promptAt: 0,
 };
 
-// A time without milliseconds may be later by this much.
+// An event can be later than its timestamp by this much if the timestamp has no milliseconds.
 const wholeSecondMs = 999;
 
 /** The transcript was read. */
@@ -87,7 +87,7 @@ function turnCountOf({ summary }: TranscriptView): number {
 export interface TranscriptContext {
   readonly activity: ActivityState;
   readonly hasHooks: boolean;
-  /** Whether the agent's state file reports: it knows better than the transcript whether a turn runs. */
+  /** Whether the agent's state file reports: it is more reliable than the transcript about whether a turn runs. */
   readonly stateReports: boolean;
   /** Whether no hook has come for a while. */
   readonly silent: boolean;

@@ -2,7 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { isResting } from "./activity.ts";
 import type { LiveSession } from "./live-session.ts";
 
-// The contract's limit for an agent to report its own id. Both agents report it within a second.
+// The contract's limit for an agent to report its own id. Claude Code and Codex report it within a second.
 const bootMs = 15_000;
 
 // An agent that began a new session writes its transcript a moment after the end of its first turn.
@@ -56,7 +56,7 @@ export async function untilTurnEnds(
     () => {
       const progress = live.outbox.progressOf(promptId);
       if (live.exit !== null) return true;
-      // Not known here: it was sent by an earlier gateway, and its turn runs or has ended.
+      // The prompt is not known here: it was sent by an earlier gateway, and its turn runs or has ended.
       if (progress === null) return isResting(live.state) || needsPerson(live);
       if (live.state.activity === "needs_attention") return true;
       return progress.turnOver || (progress.state !== "sent" && needsPerson(live));

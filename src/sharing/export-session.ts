@@ -16,7 +16,7 @@ export interface ConversationFormat {
   /** Whether it contains images. */
   readonly images: boolean;
   head(head: DocumentHead): string;
-  /** @param place `isFirst` for a separator */
+  /** @param place `isFirst`: whether it is the first turn, which has no separator before it */
   turn(turn: Turn, place: { readonly agent: string; readonly isFirst: boolean }): string;
   /** @param cutAt the last turn, if there are more; else null */
   end(facts: { readonly cutAt: number | null }): string;
@@ -25,11 +25,11 @@ export interface ConversationFormat {
 export interface ExportOptions {
   readonly format: ConversationFormat;
   readonly masking: Masking;
-  /** Set for a page that others read. */
+  /** Set for a shared page; null for an export. */
   readonly shared: { readonly expiresAt: string } | null;
   /** The document is cut off between turns beyond this length. */
   readonly maxCharacters: number;
-  /** Only turns after the index `after`, up to `last`. All without it. */
+  /** Only turns after the index `after`, up to `last`. If absent, all turns. */
   readonly turns?: { readonly after: number; readonly last: number };
 }
 
@@ -37,7 +37,7 @@ export interface ExportOptions {
 const turnsAtOnce = 5;
 
 /**
- * Writes a conversation as it is when this begins, some turns at a time: memory does not grow with its length.
+ * Writes a conversation as it is when the export starts, some turns at a time: memory does not grow with its length.
  * @throws what `read` throws, before the first piece if the session cannot be read
  */
 export async function* exportSession(

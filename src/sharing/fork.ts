@@ -56,7 +56,7 @@ export function createFork(deps: {
           ...{ agent, dir, prompt, attachments },
           ...(worktree !== null && { worktree }),
           ...(model !== undefined && { model }),
-          // Not the folder's default: the conversation is untrusted.
+          // Always set, so that the folder's default does not apply: the conversation is untrusted.
           permissionMode,
           ...(waitMs !== undefined && { waitMs }),
         },
@@ -109,11 +109,11 @@ export function createFork(deps: {
   ): Promise<{
     readonly dir: string;
     readonly worktree: { readonly branch?: string | undefined; readonly baseBranch?: string | undefined } | null;
-    /** Whether the session's changes are not in its files. */
+    /** Whether the new session works on other files, without the changes of the source session. */
     readonly isElsewhere: boolean;
   }> {
     const own = source.worktree ?? null;
-    // Two sessions cannot share a worktree, and that of a closed session is gone.
+    // Two sessions cannot share a worktree, and the worktree of a closed session is gone.
     const worktree = given ?? (own !== null && dir === undefined);
     const home = own === null ? source.dir : await ports.repositoryDirOf(source.dir);
     const isElsewhere = worktree !== false || (dir ?? home) !== source.dir;

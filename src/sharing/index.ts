@@ -56,14 +56,14 @@ export interface Sharing {
     readonly share: Share;
     readonly isFirst: boolean;
   }>;
-  /** Revokes all links to a session, by all names it ever had. */
+  /** Revokes all links to a session, given all names that it ever had. */
   forget(sessionIds: readonly string[]): Promise<void>;
 }
 
 /** Writes to the audit log. */
 export type NoteShare = (share: Share, within: Kysely<Tables>) => Promise<void>;
 
-/** Anyone can open a page: its size is limited. An export is not. */
+/** Anyone can open a shared page, so its size is limited. An export has no limit. */
 const maxSharedCharacters = 20_000_000;
 
 export function createSharing(deps: {

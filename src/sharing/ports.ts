@@ -14,9 +14,9 @@ export interface Masking {
 export interface ReadPart {
   readonly sessionId: string;
   readonly title: string | null;
-  /** The name of its agent for people. */
+  /** The agent's name for display. */
   readonly agent: string;
-  /** The name of its agent for requests. */
+  /** The agent's name in requests. */
   readonly agentName: string;
   readonly dir: string;
   /** The worktree that Postern made for it. */
@@ -63,7 +63,7 @@ export interface ForkPorts {
   detach(attachmentId: string, caller: Caller): Promise<void>;
   /** The current branch of a directory's repository; null without one. */
   branchOf(dir: string, caller: Caller): Promise<string | null>;
-  /** The directory of the repository for one in a worktree that Postern made, which may be removed. */
+  /** For a directory in a worktree that Postern made, even a removed one: the matching directory of its repository. */
   repositoryDirOf(dir: string): Promise<string>;
   /** The session's changes since its base, up to this length; null if there are none or the caller cannot read files there. */
   patchOf(

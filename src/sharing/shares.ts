@@ -7,7 +7,7 @@ import type { Tables } from "../storage/schema.ts";
 import type { Share } from "../wire/sharing.ts";
 import type { ShareCreator } from "./ports.ts";
 
-/** An active link, with its creator's access at that time. */
+/** An active link, with the access that its creator had when creating it. */
 export interface ValidShare extends Share {
   readonly accountId: string;
   readonly tokenId: string | null;

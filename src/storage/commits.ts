@@ -12,10 +12,10 @@ interface Waiting<Writes, Result> {
   readonly failed: (reason: unknown) => void;
 }
 
-/** A transaction blocks other writers. */
+/** Limits a transaction's duration, because it blocks other writers. */
 const defaultMaxTogether = 64;
 
-/** A commit costs more than its work, and SQLite blocks this process during it. So writes that arrive during a commit share the next one. */
+/** A commit takes longer than the writes in it, and SQLite blocks this process meanwhile. Writes that arrive during a commit share the next one. */
 export function createCommits<Writes, Result, Within>(deps: {
   readonly begin: (task: (within: Within) => Promise<void>) => Promise<void>;
   readonly apply: (within: Within, writes: Writes) => Promise<Result>;

@@ -19,7 +19,7 @@ class Empty {
 }
 
 /**
- * A query compiled once, for every request: building one takes longer than running it.
+ * A query that is compiled once and used by every request, because building a query takes longer than running it.
  * @param build called at the first run; makes the query with a slot for each value
  */
 export function compiledQuery<Values extends Readonly<Record<string, Stored>>, Row = unknown>(
@@ -34,7 +34,7 @@ export function compiledQuery<Values extends Readonly<Record<string, Stored>>, R
 }
 
 /**
- * As {@link compiledQuery}, for a query with one parameter and at most one row.
+ * Like {@link compiledQuery}, for a query with one parameter that returns at most one row.
  * @param build makes the query for a value, its only parameter
  */
 export function compiledLookup<Row>(

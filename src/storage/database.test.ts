@@ -36,7 +36,7 @@ const session = {
 
 /** The state before the first migration. */
 async function dropEverything({ db, dialect }: TestStore): Promise<void> {
-  // In any order, although tables refer to one another.
+  // Drops them in any order, although tables reference one another.
   const cascade = dialect === "postgres" ? sql` cascade` : sql``;
   if (dialect === "sqlite") await sql`pragma foreign_keys = off`.execute(db);
   for (const { name } of await db.introspection.getTables({ withInternalKyselyTables: true })) {
@@ -296,7 +296,7 @@ test("a PostgreSQL that cannot be reached is named without its password", async 
 
 test("a transaction ended by a full disk reports that, and the store keeps working", async () => {
   const { db } = await openSqliteTestStore();
-  await sql`pragma max_page_count = 1`.execute(db); // SQLite keeps it at what the file has
+  await sql`pragma max_page_count = 1`.execute(db); // SQLite raises the limit to the file's current size
   const fill = db.transaction().execute(async (trx) => {
     await trx
       .insertInto("sessions")

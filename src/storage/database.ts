@@ -27,7 +27,7 @@ export interface DatabasePlace {
 
 export interface DatabaseOptions extends DatabasePlace {
   readonly log: Log;
-  /** Folder for copies of the SQLite file made before upgrades. None are made if missing. */
+  /** Folder for copies of the SQLite file made before upgrades. If omitted, no copies are made. */
   readonly copies?: string;
 }
 

@@ -30,7 +30,7 @@ async function begin(refusal: KyselyPlugin) {
   return { erasure, clock, warnings };
 }
 
-/** Advances time until it is settled. */
+/** Advances the clock until the task settles. */
 async function inTime(clock: FakeClock, task: Promise<void>): Promise<void> {
   let settled = false;
   const settle = (): void => void (settled = true);

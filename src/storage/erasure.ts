@@ -6,18 +6,18 @@ import type { Log } from "../core/log.ts";
 import { createJournal, type Journal } from "./journal.ts";
 import type { Tables } from "./schema.ts";
 
-/** How long a caller waits for readers of old pages: statements of milliseconds, or a copy of the file. */
+/** How long a caller waits for readers of old pages: statements, which take milliseconds, or a copy of the file. */
 const patienceMs = 5_000;
 const pauseMs = 20;
 /** Interval of retries after that. */
 const laterMs = 1_000;
-/** Another process that changes the store is done soon; a later error has another cause. */
+/** Pauses between attempts. Another process's write ends within them; a later error has another cause. */
 const startPausesMs = [100, 300, 1_000] as const;
 
 /** Erases deleted rows from the store's files. A store has one. */
 export interface Erasure {
   /**
-   * To be called before deletions: turns on overwriting and erases what an earlier process left. Idempotent. Makes four attempts within
+   * To be called before deletions: turns on overwriting, and erases what an earlier process did not. Idempotent. Makes four attempts within
    * two seconds, then rejects; the next call tries again.
    */
   start(): Promise<void>;

@@ -11,7 +11,7 @@ import type { Tables } from "./schema.ts";
 /** The store, opened read-only. */
 export interface InspectedStore {
   /**
-   * `missing`: not created yet. `older`: upgraded at the next start of a gateway. `newer`: of a newer Postern. `damaged`: cannot be
+   * `missing`: not created yet. `older`: upgraded at the next start of a gateway. `newer`: written by a newer Postern. `damaged`: cannot be
    * opened or read, see `reason`.
    */
   readonly state: "missing" | "current" | "older" | "newer" | "damaged";

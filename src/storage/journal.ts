@@ -6,18 +6,18 @@ import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { Tables } from "./schema.ts";
 
-/** 16 MB of 4 KiB pages: pages that many transactions wrote are copied back once. */
+/** 16 MB in pages of 4 KiB. A page that many transactions wrote is then copied back only once. */
 export const pagesBetweenCheckpoints = 4_096;
 /** SQLite's default. */
 const pageBytes = 4_096;
-/** After a large transaction, until the journal was emptied: its commit need not copy pages, and the journal stays bounded. */
+/** Applies from a large transaction until the journal is emptied: the commit need not copy pages, and the journal stays bounded. */
 const pagesOfLargeTransaction = 16 * pagesBetweenCheckpoints;
-/** Copying so much back takes a few milliseconds; starting a thread takes fifty. */
+/** Copying this much back takes a few milliseconds; starting a thread takes fifty. */
 const smallBytes = 1024 * 1024;
 /** Far longer than copying the largest journal takes. */
 const threadTimeoutMs = 60_000;
 
-/** Makes the transactions of a held connection durable only when a later commit is. For work that is repeated if lost. */
+/** Makes a held connection's transactions durable only with the next durable commit. For work that is repeated if lost. */
 export const durableLater = "pragma synchronous = normal";
 
 /** SQLite's write-ahead log. */
@@ -89,10 +89,10 @@ export function createJournal(db: Kysely<Tables>) {
       return true;
     },
 
-    /** Whether it has reached the size at which it is copied back. */
+    /** Whether the journal has reached the size at which it is copied back. */
     isFull: (): Promise<boolean> => isAbove(pagesBetweenCheckpoints * pageBytes, db),
 
-    /** Copies it back and truncates it, in a thread if large. @returns false if a reader or writer prevents it */
+    /** Copies the journal back and truncates it, in a thread if it is large. @returns false if a reader or writer prevents it */
     async empty(): Promise<boolean> {
       if (closing.signal.aborted) return false;
       const isEmpty = thread !== null || (await isLarge(db)) ? await emptyInThread() : await emptyHere();

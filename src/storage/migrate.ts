@@ -59,7 +59,7 @@ export const migrationNames: readonly string[] = Object.keys(migrations);
 type MigrationLog = { kysely_migration: { name: string; timestamp: string } };
 
 /**
- * Upgrades the store to this version's tables; a current store costs one query. Each migration runs once even if processes start together.
+ * Upgrades the store to this version's tables; a current store takes one query. Each migration runs once even if processes start together.
  *
  * @param place for messages
  * @param beforeChange called with the applied migrations before an existing store is upgraded

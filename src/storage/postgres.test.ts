@@ -37,7 +37,7 @@ describe("a PostgreSQL that hangs", () => {
     const db = await openStore();
     await server.pause();
     onTestFinished(() => server.resume());
-    const many = Array.from({ length: 30 }, () => one(db)); // more than there are connections
+    const many = Array.from({ length: 30 }, () => one(db)); // more queries than connections
     const transaction = db.transaction().execute((trx) => one(trx));
     const took = await timed(Promise.allSettled([...many, transaction]));
     for (const result of await Promise.allSettled([...many, transaction])) {
@@ -66,7 +66,7 @@ describe("a PostgreSQL that hangs", () => {
   });
 });
 
-/** A proxy to the server, on which new connections get no answer from a chosen moment on. */
+/** A proxy to the server. After a chosen moment, new connections through it get no answer. */
 async function startGate(target: URL) {
   let open = true;
   const sockets = new Set<Socket>();
@@ -98,7 +98,7 @@ test("a PostgreSQL that takes no new connection still answers on those that it h
   await Promise.all([sleep(0.2), sleep(0.2)]);
   gate.shut();
   let ended = false;
-  const long = sleep(7.5).finally(() => (ended = true)); // three seconds of waiting, and three for a new connection
+  const long = sleep(7.5).finally(() => (ended = true)); // longer than a call waits (three seconds) plus a probe (three more)
   const failing = expect(long).resolves.toBeDefined();
   while (!ended) {
     expect((await one(db)).rows).toEqual([{ one: 1 }]);
@@ -110,14 +110,14 @@ test("a PostgreSQL that takes no new connection still answers on those that it h
 test("a PostgreSQL that was killed fails each call at once, and is used again when it is back", async () => {
   const db = await openStore();
   const sleeping = sql`select pg_sleep(20)`.execute(db);
-  sleeping.catch(() => undefined); // looked at below
+  sleeping.catch(() => undefined); // checked below
   await vi.waitFor(async () => {
     const { rows } = await sql`select 1 from pg_stat_activity where query = 'select pg_sleep(20)'`.execute(db);
     expect(rows).toHaveLength(1);
   });
   await server.kill();
   await expect(sleeping).rejects.toMatchObject(unavailable);
-  // A connection's own process notices the end of the server a moment later.
+  // The server process of a connection notices the shutdown a moment later.
   await vi.waitFor(() => expect(one(db)).rejects.toMatchObject(unavailable), deadlineMs);
   await expect(db.transaction().execute((trx) => one(trx))).rejects.toMatchObject(unavailable);
   await server.restart();

@@ -16,9 +16,9 @@ import { postgresFailure, StoreFailure } from "./store-failure.ts";
 /** Further requests wait for a connection, at most {@link connectTimeoutMs}. */
 const maxConnections = 10;
 const connectTimeoutMs = 10_000;
-/** The server cancels longer statements; the store has none. */
+/** The server cancels longer statements; no statement of the store takes this long. */
 const statementTimeoutMs = 30_000;
-/** A connection without an answer for so long is dead. */
+/** A connection that does not answer for this long is dead. */
 const answerTimeoutMs = statementTimeoutMs + 5_000;
 
 /** `int8` (times, `count`) and `numeric` (`sum` of them) are parsed as JavaScript numbers. */
@@ -49,7 +49,7 @@ export async function createPostgresDialect(url: string, log: Log, options: Post
     });
     // Emitted for a broken idle connection; the pool opens another with the next query.
     pool.on("error", (error) => log.warn({ reason: messageOf(error) }, "lost a connection to PostgreSQL"));
-    // Without a listener, a connection that breaks in use would end this process; its statement fails anyway.
+    // Without a listener, a connection that breaks in use would end this process; the statement itself still fails.
     pool.on("connect", (client) => client.on("error", () => undefined));
     return pool;
   };
@@ -90,7 +90,7 @@ interface PostgresPoolDeps {
 }
 
 /**
- * A pool whose callers never wait for a hanging server. A statement can take long as long as the server answers probes. Otherwise all
+ * A pool whose callers never wait for a hanging server. A slow statement can continue while the server answers probes. Otherwise all
  * pending and new calls fail at once, and the server is probed each second until it answers.
  */
 function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps): PostgresPool {
@@ -118,7 +118,7 @@ function createPostgresPool({ newPool, newProbe, log }: PostgresPoolDeps): Postg
     probing = undefined;
     void end(client);
     if (trouble !== null) {
-      // Otherwise only new connections are slow.
+      // If another statement was answered, only new connections are slow.
       if (state === "answers" && answers === before) giveUp(trouble);
       systemClock.after(probeEveryMs, probeOnce);
     } else if (state === "hangs") {

@@ -2,7 +2,7 @@ import type { Generated } from "kysely";
 
 /**
  * The tables of the store, the same on SQLite and PostgreSQL. Times are milliseconds since the epoch, booleans are 0 or 1,
- * lists are JSON text: what both dialects store and compare alike.
+ * lists are JSON text, because both dialects store and compare these types in the same way.
  */
 export interface Tables {
   accounts: {
@@ -102,9 +102,9 @@ export interface Tables {
     secret_hash: string;
     account_id: string;
     session_id: string;
-    /** The personal token that created it, and ends it. */
+    /** The personal token that created it. The link ends when the token does. */
     token_id: string | null;
-    /** The app that created it, and ends it. */
+    /** The app that created it. The link ends when the app's access does. */
     app_id: string | null;
     /** JSON list: the folders that its creator was limited to. */
     folders: string | null;
@@ -257,7 +257,7 @@ export interface Tables {
     closing: string | null;
     rescue_ref: string | null;
     rescue_commit: string | null;
-    /** The branch's commit at that time. */
+    /** The branch's commit when the rescue was made. */
     rescue_base: string | null;
     rescue_files: number | null;
     rescued_at: number | null;
@@ -273,7 +273,7 @@ export interface Tables {
     state: "queued" | "sent" | "delivered" | "lost" | "unknown";
     created_at: number;
     sent_at: number | null;
-    /** The account and credential that queued it; null for one from before they were noted. */
+    /** The account and credential that queued it; null if queued before Postern recorded this. */
     asked_by: string | null;
     /** 1 for a command of the agent that starts a turn. */
     starts_turn: number;
@@ -284,7 +284,7 @@ export interface Tables {
     account_id: string;
     /** The session whose prompts use it, by its id at that time; null until a prompt uses it. */
     session_id: string | null;
-    /** As the caller named it. */
+    /** The file name that the caller gave. */
     name: string;
     /** Its name in the state folder: ASCII, with the extension of its type. */
     file_name: string;
@@ -292,14 +292,14 @@ export interface Tables {
     size_bytes: number;
     sha256: string;
     created_at: number;
-    /** The account and credential that uploaded it; null for one from before they were noted. */
+    /** The account and credential that uploaded it; null if uploaded before Postern recorded this. */
     added_by: string | null;
   };
   prompt_attachments: {
     prompt_id: string;
     attachment_id: string;
     position: number;
-    /** Whether this prompt is the first in its session to use the file. If it is refused, the file is free again. */
+    /** Whether this prompt is the first in its session to use the file. If the prompt is refused, the file is unused again. */
     newly_taken: number;
   };
   idempotency_keys: {
@@ -370,7 +370,7 @@ export interface Tables {
   };
   /** Recorded turns, each once. */
   log_turns: { account_id: string; session_id: string; turn_index: number; log_id: string };
-  /** The normalized form of an entry; missing while pending. */
+  /** The normalized form of an entry; missing while the entry is pending. */
   episodes: { log_id: string; account_id: string; characters: number; created_at: number };
   /** Pieces of an episode's text. */
   log_chunks: { chunk_id: Generated<number>; log_id: string; account_id: string; position: number; content: string };
@@ -497,7 +497,7 @@ export interface Tables {
   };
   /** The gateway's VAPID key, sealed. One row. */
   push_keys: { name: string; public_key: string; sealed: string; created_at: number };
-  /** Unsent prompts; for a new session with an empty agent and ID. */
+  /** Unsent prompts. Agent and ID are empty in a draft for a new session. */
   session_drafts: {
     account_id: string;
     agent: string;
@@ -506,7 +506,7 @@ export interface Tables {
     /** The time of its last change. */
     version: number;
   };
-  /** Comments on the changes of sessions, for each account. */
+  /** Each account's review comments on sessions' changes. */
   review_comments: {
     comment_id: string;
     account_id: string;
@@ -517,11 +517,11 @@ export interface Tables {
     author_session_id: string | null;
     path: string;
     side: "old" | "new";
-    /** The lines that it is about, with their context, as JSON. */
+    /** The commented lines with their context, as JSON. */
     anchor: string;
     body: string;
     state: "open" | "sent" | "answered" | "resolved";
-    /** Identifies the prompt that it was sent with; null while it is open. */
+    /** Identifies the prompt that the comment was sent with; null while the comment is open. */
     send_key: string | null;
     created_at: number;
     updated_at: number;
@@ -576,9 +576,9 @@ export interface Tables {
     permission_id: string | null;
     /** `shown`: sent, and withdrawn when it is answered. */
     state: "waiting" | "shown";
-    /** Counts the notifications that replaced one another. */
+    /** Increases with each notification that replaces the previous one. */
     version: number;
-    /** The id of the permission that the browser shows; `attention` for others. */
+    /** The id of the permission request that the browser shows; `attention` for other notifications. */
     shown: string | null;
     /** Held back by quiet hours. */
     held: number;

@@ -30,7 +30,7 @@ export function createSqliteDialect(writer: DatabaseSync, reader: DatabaseSync |
   };
 }
 
-/** Waits for other processes and serializes transactions of this one. */
+/** Waits for other processes, and serializes this process's transactions. */
 class PatientDriver extends SqliteDriver {
   readonly #writer: DatabaseSync;
   readonly #reader: SqliteDriver | null;
@@ -53,7 +53,7 @@ class PatientDriver extends SqliteDriver {
     return new SharedConnection({ writer, reader, turns: this.#turns });
   }
 
-  /** Takes the write lock first: a read transaction could not write after another process did. */
+  /** Takes the write lock at the start, because a read transaction cannot write once another process has written. */
   override async beginTransaction(connection: SharedConnection): Promise<void> {
     await connection.hold();
     await connection.executeQuery(CompiledQuery.raw("begin immediate"));
@@ -182,7 +182,7 @@ function asKyselyDatabase(database: DatabaseSync): SqliteDatabase {
   };
 }
 
-/** Only types that PostgreSQL stores alike: no booleans (the schema has 0 and 1), dates or objects. */
+/** Only types that PostgreSQL stores in the same way: no booleans (the schema has 0 and 1), dates or objects. */
 function toValue(value: unknown): SQLInputValue {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint") {
     return value;

@@ -54,7 +54,7 @@ export function makeSqliteFile(path: string): void {
     database.close();
     linkSync(draft, path); // unlike a rename, never replaces another process's file
   } catch (error) {
-    if (!isErrno(error, "EEXIST", "EPERM", "ENOTSUP", "EMLINK", "ENOSYS")) throw error; // openSqliteFile creates it then
+    if (!isErrno(error, "EEXIST", "EPERM", "ENOTSUP", "EMLINK", "ENOSYS")) throw error; // if the file is still missing, openSqliteFile creates it
   } finally {
     rmSync(draft, { force: true });
   }

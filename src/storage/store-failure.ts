@@ -14,7 +14,7 @@ export class StoreFailure extends PosternError<"store_unavailable"> {
 /** Busy, locked, out of memory, read-only, I/O error, corrupt, full, cannot open, not a database. */
 const sqliteFailures: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 11, 13, 14, 26]);
 
-/** Connection lost, out of resources (a full disk among them), stopped or cancelled, system error; and `25006`, read-only. */
+/** Connection lost, out of resources (such as a full disk), stopped or cancelled, system error; and `25006`, read-only. */
 const postgresFailures = /^(?:08|53|57|58)|^25006$/;
 
 /** Whether SQLite reports a damaged file (SQLITE_CORRUPT) or no database (SQLITE_NOTADB). */

@@ -18,7 +18,7 @@ async function newFolder(): Promise<string> {
   return folder;
 }
 
-/** One for all tests of this file, because creating a database takes longer than they do. */
+/** All tests in this file share one database, because creating it takes longer than running them. */
 let postgresUrl: Promise<string> | null = null;
 
 /** The store as written by a version whose newest migration was `name`. */

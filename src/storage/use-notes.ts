@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 
-/** At most one write per credential in this time: a write costs more than a request. */
+/** At most one write per credential in this time, because a write takes longer than a request. */
 const stepMs = 60_000;
 
 /** Records the use of credentials in the background. A failure, such as a full disk, is ignored: the next use tries again. */

@@ -11,11 +11,11 @@ import { type HostOptions, startHost } from "./start-host.ts";
 import type { SpawnSpec, TerminalExit, TerminalHostClient, TerminalInfo } from "./terminal-info.ts";
 import { openTerminalStream } from "./terminal-stream.ts";
 
-/** Where the host is and how to start it; its bounds have defaults. */
+/** Where the host is and how to start it; limits that are not set have defaults. */
 export interface TerminalHostOptions extends Partial<Omit<HostOptions, "socketPath" | "stateDir">> {
   /** Its Unix socket, at most 107 bytes, in a folder of mode 0700. */
   readonly socketPath: string;
-  /** Its folder (0700): lock, log, records and raw logs. One host for each. */
+  /** Its folder (0700), which holds lock, log, records and raw logs. Each folder has at most one host. */
   readonly stateDir: string;
   /** The node that runs it; this process's by default. */
   readonly nodePath?: string;
@@ -35,16 +35,16 @@ export interface ConnectedTerminalHost extends TerminalHostClient {
 type ExitListener = (ended: { readonly terminalId: string; readonly exit: TerminalExit } | null) => void;
 
 const MAX_SOCKET_PATH_BYTES = 107;
-/** A host starts in a few hundred milliseconds; ending a dead host's programs takes up to three seconds more. */
+/** A host starts in a few hundred milliseconds, plus up to three seconds if it has to end the programs of a dead host. */
 const START_TIMEOUT_MS = 15_000;
 const START_AGAIN_MS = 4_000;
 const RETRY_MS = 25;
-/** For SIGKILL and the last output, after the grace of `end`. */
+/** Time for SIGKILL and the last output, in addition to the grace period of `end`. */
 const END_EXTRA_MS = 15_000;
 
 /**
  * Connects to the terminal host of `stateDir`, starting it when there is none. When the host dies, its terminals are lost: listeners
- * get null, and a new host is started immediately, which ends the dead one's programs and handles later calls.
+ * are called with null, and a new host is started immediately, which ends the dead host's programs and handles later calls.
  * @throws PosternError `terminal_host_unavailable`
  */
 export async function connectTerminalHost(options: TerminalHostOptions): Promise<ConnectedTerminalHost> {
@@ -55,9 +55,9 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     );
   }
   const listeners = new Set<ExitListener>();
-  /** Hosts of another version that exited because they had no terminal, to be replaced by ours. */
+  /** Hosts of another version that exited because they had no terminal; a host of our version replaces them. */
   const left = new WeakSet<HostConnection>();
-  /** Pids of the hosts that this client started; one that found another host exited immediately. */
+  /** Pids of the hosts that this client started. A host that finds another one running exits immediately. */
   const started = new Set<number | undefined>();
   let connection: HostConnection | undefined;
   let connecting: Promise<HostConnection> | undefined;
@@ -110,7 +110,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     }
   }
 
-  /** A host that exited had no terminal, so it has not started this one. */
+  /** A host exits only if it has no terminal, so one that has exited did not spawn this terminal. */
   async function spawn(spec: SpawnSpec): Promise<TerminalInfo> {
     const asked = await connected();
     try {
@@ -163,7 +163,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     notify({ terminalId, exit: readExit(exit) });
   }
 
-  /** It still answers earlier requests. */
+  /** The host is exiting, but still answers earlier requests. */
   function onLeaving(from: HostConnection): void {
     left.add(from);
     const isOurs = connection === from;
@@ -203,7 +203,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     listeners.clear();
   }
 
-  /** Another gateway may be using the host. When it is notified of the exit, it starts its own host. */
+  /** Another gateway may be using the host. When that gateway is notified of the exit, it starts its own host. */
   async function closeUnused(): Promise<void> {
     const host = connection;
     connection = undefined; // so that its end does not count as a loss
@@ -242,7 +242,7 @@ export async function connectTerminalHost(options: TerminalHostOptions): Promise
     },
     async release(terminalId) {
       const host = await connected();
-      const method = host.hello.minor < METHODS.release ? "forget" : "release"; // an older host keeps nothing
+      const method = host.hello.minor < METHODS.release ? "forget" : "release"; // an older host keeps no recordings
       await host.request(method, { terminalId });
     },
     async forget(terminalId) {
@@ -275,7 +275,7 @@ function bytesOf(data: string | Uint8Array): Uint8Array {
 /**
  * Asks the host behind `socketPath` for its status, without starting one.
  * @returns null when none runs
- * @throws PosternError `terminal_host_unavailable` when one runs and cannot be used
+ * @throws PosternError `terminal_host_unavailable` when a host runs and cannot be used
  */
 export async function probeTerminalHost(socketPath: string, clock: Clock) {
   const ignore = (): void => undefined;

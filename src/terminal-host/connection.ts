@@ -39,10 +39,10 @@ export interface Connection {
 /** This host's identity, sent in every hello. */
 export type HostIdentity = Pick<HostHello, "hostVersion" | "pid" | "pidStartTime">;
 
-/** A peer that reads no replies is disconnected at this. */
+/** A peer that does not read its replies is disconnected at this size. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** So that the echo is sent first, on its own. */
+/** Acknowledging input this much later lets the echo be sent first, on its own. */
 const ACKNOWLEDGE_AFTER_MS = 1;
 
 /** Serves `socket` until it closes. Malformed input closes this connection only. */

@@ -5,7 +5,7 @@ import { messageOf, PosternError } from "../core/errors.ts";
 import { holdFolder } from "../platform/held-folder.ts";
 import { sendSignal } from "../platform/processes.ts";
 
-/** The functions of node-pty's addon, without its wrapper, which loses output that was not read when the program exits. */
+/** The functions of node-pty's addon. Its wrapper is not used, because it loses output that is still unread when the program exits. */
 interface NativePty {
   fork(
     file: string,
@@ -70,7 +70,7 @@ export function forkIn<T extends { readonly fd: number; readonly pid: number }>(
 }
 
 /**
- * Opens the directory for a program's `chdir`. The folder rule allowed this path; if a part of it was replaced by a link since, it leads
+ * Opens the directory for a program's `chdir`. The folder rule allowed this path; if a part of it has since been replaced by a link, it leads
  * to a directory that the rule may not allow.
  * @throws PosternError `dir_changed` when a part of the path is a link, `spawn_failed` when there is no such directory
  */
@@ -78,7 +78,7 @@ export function openWorkingDir(dir: string) {
   const held = hold(dir);
   if (held === null) throw changed(dir);
   return {
-    // Leads to the directory that was opened, through the child's copy of the descriptor.
+    // On Linux, this path leads to the directory that was opened, through the child's copy of the descriptor.
     path: process.platform === "linux" ? `/proc/self/fd/${held.fd}` : dir,
     /** Checks after the start whether the path still leads there. @throws PosternError `dir_changed` */
     verify(): void {

@@ -25,7 +25,7 @@ export interface HostConnection {
   readonly socket: Socket;
   /** @throws PosternError the host's error, or `terminal_host_unavailable` */
   request(method: Method, params: Fields, timeoutMs?: number): Promise<unknown>;
-  /** Older hosts ignore the condition. @returns false when the condition did not hold, so that nothing was written */
+  /** Older hosts ignore the input's condition. @returns false if the condition did not hold and nothing was written */
   input(input: Input): Promise<boolean>;
   close(): void;
   /** Closes once all requests are answered. */
@@ -41,7 +41,7 @@ interface HostConnectionEvents {
 
 const HELLO_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than the host itself waits for a program that does not read. */
+/** Longer than the host's own limit for a program that does not read. */
 const INPUT_TIMEOUT_MS = 90_000;
 /** A host that reads nothing is treated as gone. */
 const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
@@ -57,7 +57,7 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** One timer checks all requests, so that a keystroke does not cost one. */
+/** A single timer checks all requests, so that a keystroke does not need its own. */
 const OVERDUE_CHECK_MS = 250;
 
 /**

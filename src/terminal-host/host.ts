@@ -21,7 +21,7 @@ import {
 /** All terminals of the user, by id. */
 export type Host = ReturnType<typeof createHost>;
 
-/** For diagnosis. */
+/** What the host reports about itself, for diagnosis. */
 export interface HostStatus {
   readonly rssBytes: number;
   readonly liveTerminals: number;
@@ -154,14 +154,14 @@ export function createHost(deps: {
     resize: (terminalId: string, size: TerminalSize): void => get(terminalId).resize(clampSize(size)),
     snapshot: async (terminalId: string, options: { readonly plain: boolean }): Promise<TerminalSnapshot> =>
       (await get(terminalId).snapshot(options)).answer,
-    /** Passes the screen, or the place where output continues, to `begin`; then streams output to `socket`. */
+    /** Passes the screen, or the offset at which output continues, to `begin`; then streams output to `socket`. */
     async attach(
       terminalId: string,
       socket: Socket,
       options: { readonly from: number | undefined; begin(answer: TerminalSnapshot | Continued): void },
     ): Promise<void> {
       const place = get(terminalId).continueAt(options.from) ?? (await get(terminalId).snapshotNow());
-      const terminal = get(terminalId); // it may have been forgotten since
+      const terminal = get(terminalId); // it may have been forgotten in the meantime
       options.begin(place.answer);
       terminal.view(socket, place);
     },
@@ -205,7 +205,7 @@ export function createHost(deps: {
   };
 }
 
-/** The addon forks before it checks the program. */
+/** Checks the program first, because the addon forks before it does so. */
 function checkProgram({ argv: [program], cwd }: SpawnSpec): void {
   if (!program.startsWith("/")) throw spawnFailed(`${program} is not an absolute path`);
   try {

@@ -75,7 +75,7 @@ export function createInputQueue(write: (data: Uint8Array, at: number) => number
     for (const one of rejected) one.reject(error);
   }
 
-  /** Rejects what still waits with `terminal_gone`; nothing more is written. */
+  /** Rejects waiting input with `terminal_gone`. Nothing more is written. */
   function close(): void {
     closed = true;
     rejectAll(gone());
@@ -85,7 +85,7 @@ export function createInputQueue(write: (data: Uint8Array, at: number) => number
     get isWaiting(): boolean {
       return waiting.length > 0;
     },
-    /** Resolves when the kernel took all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
+    /** Resolves when the kernel has accepted all of `data`. @throws PosternError `terminal_gone` | `input_queue_full` | `input_stalled` */
     push(data: Uint8Array): Promise<void> {
       if (closed) return Promise.reject(gone());
       if (waitingBytes + data.byteLength > MAX_INPUT_BYTES) return Promise.reject(full());

@@ -12,7 +12,7 @@ import { serveHost } from "./server.ts";
 import { type HostOptions, parseHostOptions } from "./start-host.ts";
 import { clearLeftovers, createRecordings } from "./terminal-record.ts";
 
-/** A host without terminals answers in milliseconds, but the gateway that asked may be busy. */
+/** A host without terminals answers in milliseconds, but the gateway that receives the answers may be busy. */
 const LAST_ANSWERS_MS = 10_000;
 
 /** The terminal host: a separate process, so that programs in its terminals outlive the gateway. */
@@ -42,7 +42,7 @@ async function main(options: HostOptions): Promise<void> {
     onOrphaned: endAndExit,
   });
   log.info({ pid: process.pid, version: options.version, leftovers }, "terminal host started");
-  // If this process exited, every agent would end, although only one read or connection failed.
+  // An error concerns only one read or connection, but if this process exited, every agent would end.
   process.on("uncaughtException", (error) =>
     log.error({ error: messageOf(error), stack: error instanceof Error ? error.stack : undefined }, "a step failed"),
   );
@@ -50,7 +50,7 @@ async function main(options: HostOptions): Promise<void> {
   process.once("SIGTERM", endAndExit);
   host.onRetired(() => {
     server.sendLeaving();
-    setImmediate(retire); // after the answer to the request that retired it
+    setImmediate(retire); // after the request that retires the host has been answered
   });
   watchIdle();
   flushCompileCache(); // a host may be killed before Node does this at exit
@@ -83,7 +83,7 @@ async function main(options: HostOptions): Promise<void> {
     lock?.release();
   }
 
-  /** Lets the next host start immediately; this one answers until every gateway has its replies and has disconnected. */
+  /** Lets the next host start immediately. This host still answers until every gateway has its replies and has disconnected. */
   function retire(): void {
     stopListening();
     systemClock.after(LAST_ANSWERS_MS, exit);
@@ -111,7 +111,7 @@ function takeHostLock(stateDir: string): { isValid(): boolean; release(): void }
   }
   const inode = statSync(path).ino;
   return {
-    // If the file was removed, another host may hold a new lock of that name.
+    // If the file was removed, another host may hold the lock of a new file with the same name.
     isValid: () => statSync(path, { throwIfNoEntry: false })?.ino === inode,
     release: () => database.close(),
   };
@@ -119,7 +119,7 @@ function takeHostLock(stateDir: string): { isValid(): boolean; release(): void }
 
 const MAX_LOG_BYTES = 1024 * 1024;
 
-/** JSON lines to `fd`, a file opened for appending, which is truncated after each 1 MiB. */
+/** Writes JSON lines to `fd`, a file that is opened for appending and truncated after each 1 MiB. */
 function createHostLog(fd: number): Log {
   let written = 0;
   function write(level: string, fields: Readonly<Record<string, unknown>>, message: string): void {

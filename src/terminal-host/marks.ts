@@ -4,7 +4,7 @@ import type { Clock } from "../core/clock.ts";
 import { openRegularFileSync } from "../platform/regular-file.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
-/** From `offset` on, output came at `at` (milliseconds since the epoch) to a terminal of this size, until the next mark. */
+/** Output from `offset` up to the next mark came at the time `at` (milliseconds since the epoch), to a terminal of this size. */
 export interface Mark extends TerminalSize {
   readonly offset: number;
   readonly at: number;
@@ -12,9 +12,9 @@ export interface Mark extends TerminalSize {
 
 /** Time and offset in 6 bytes each, columns and rows in 2. */
 export const MARK_BYTES = 16;
-/** Precision of playback. */
+/** The shortest interval between marks, which is the precision of playback. */
 const INTERVAL_MS = 25;
-/** Marks take at most this part of a segment's bound, plus a minimum; the interval grows as they fill it. */
+/** The marks of a segment may take this share of its maximum size, plus a minimum. As they fill it, the interval grows. */
 const SHARE = 1 / 16;
 const MIN_MARKS = 64;
 const SLOWDOWNS = 8;
@@ -65,7 +65,7 @@ export function createMarkLog(
   let size = first;
   let file: { readonly segment: number; fd: number | undefined; count: number } | undefined;
   let lastAt = 0;
-  /** The clock at the last mark, or when it was set back. */
+  /** The clock's time at the last mark, or when the clock was set back. */
   let lastClock = 0;
   let intervalMs = INTERVAL_MS;
 
@@ -92,7 +92,7 @@ export function createMarkLog(
   }
 
   return {
-    /** Output comes at `offset`, in the segment that begins at `segment`. @throws if writing fails */
+    /** Notes that output came at `offset`, in the segment that begins at `segment`. @throws if writing fails */
     note(segment: number, offset: number): void {
       const now = clock.now();
       if (file?.segment === segment) {

@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 
-/** Output is gathered for this long before the model is notified: an echo is sent first, and a repaint in pieces is one batch. */
+/** Output is gathered for this long before the model is notified, so that an echo is sent first and a repaint in pieces is one batch. */
 const GATHER_MS = 3;
 /**
- * A burst is forwarded first: while output continues without such a pause, the model starts this much later, or after this many bytes.
- * With few processors, it would otherwise compete with the program and its viewers.
+ * A burst is forwarded first: while output continues without such a pause, the model starts this much later, or after `BURST_BYTES`.
+ * With few processors, the model would otherwise compete with the program and its viewers.
  */
 const BURST_MS = 250;
 const BURST_BYTES = 4 * 1024 * 1024;
@@ -12,8 +12,8 @@ const BURST_BYTES = 4 * 1024 * 1024;
 const BURST_SHARE = 0.25;
 
 /**
- * Decides when the screen model is notified of output. `notify` gets the offset that the output reaches, one at a time: more is gathered
- * while the model works. Only a query is reported immediately.
+ * Decides when the screen model is notified of output. `notify` receives the offset that the output reaches; calls never overlap: more is gathered
+ * while the model works. Only queries are reported immediately.
  */
 export function createModelFeed(deps: {
   readonly log: { readonly endOffset: number };
@@ -29,7 +29,7 @@ export function createModelFeed(deps: {
   let gathering = false;
   let closed = false;
 
-  /** @param burstUntil until when to wait for a pause; 0 after the model was busy */
+  /** @param burstUntil the time until which to wait for a pause; 0 if the model was just busy */
   function gather(burstUntil: number): void {
     if (gathering || closed || notifiedOffset > reachedOffset || log.endOffset === notifiedOffset) return;
     gathering = true;
@@ -53,7 +53,7 @@ export function createModelFeed(deps: {
   }
 
   return {
-    /** Output was logged. `asks`: its program may be waiting for the answer to a query. */
+    /** Call this when output was logged. `asks`: the program may be waiting for the answer to a query. */
     logged(asks: boolean): void {
       if (asks) flush(true);
       else gather(clock.now() + BURST_MS);
@@ -63,7 +63,7 @@ export function createModelFeed(deps: {
       reachedOffset = offset;
       gather(0);
     },
-    /** The model gets all output before `offset` by other means. */
+    /** The model receives all output before `offset` in another way. */
     skipTo(offset: number): void {
       notifiedOffset = offset;
     },

@@ -1,10 +1,10 @@
 import type { CellStyle, Pen } from "./pen.ts";
 import { BG, COLOR, type InnerBuffer, type InnerLine } from "./xterm-internals.ts";
 
-/** A blank of two columns, to be overwritten: it leaves cells that erasing cannot make. */
+/** A blank two columns wide. When it is overwritten, it leaves cells that erasing cannot produce. */
 const WIDE = "\u3000";
 
-/** Writes the lines of `buffer` from `first` on at the top left of an empty screen, with the same cells and the same wrapped lines. */
+/** Writes the lines of `buffer`, starting with `first`, to an empty screen from the top left, with the same cells and line wraps. */
 export function paintRows(
   buffer: InnerBuffer,
   { first, pen, columns }: { readonly first: number; readonly pen: Pen; readonly columns: number },
@@ -19,7 +19,7 @@ export function paintRows(
     if (next.isWrapped) {
       paintWrap(line, { next, pen, columns });
     } else {
-      if (pen.fills()) pen.plain(); // a line that scrolls in has the color
+      if (pen.fills()) pen.plain(); // a line that scrolls in would have the fill color
       pen.put("\r\n");
     }
   }
@@ -61,7 +61,7 @@ function isErased(line: InnerLine, x: number): boolean {
   return line.hasContent(x) === 0 && line.getWidth(x) !== 0;
 }
 
-/** Whether erasing makes this cell. */
+/** Whether erasing produces this cell. */
 function isPlainlyErased(line: InnerLine, x: number): boolean {
   return isErased(line, x) && line.getFg(x) === 0 && (line.getBg(x) & ~COLOR.mask) === 0;
 }
@@ -74,7 +74,7 @@ function paintRow(
   let end = usedCells(line, columns);
   if (end === columns && isErased(line, edge)) {
     if (wraps)
-      end = edge; // wrapping leaves it behind
+      end = edge; // wrapping leaves this cell behind
     else if (!isPlainlyErased(line, edge)) {
       paintErasedAtEdge(line, { pen, columns });
       end = edge;
@@ -122,7 +122,7 @@ function paintErased(line: InnerLine, { x, pen }: { readonly x: number; readonly
   pen.put("\x1b[X");
 }
 
-/** The same in the last column: made one column before, and moved there. */
+/** The same in the last column: the cell is made one column before it, then moved there. */
 function paintErasedAtEdge(line: InnerLine, { pen, columns }: { readonly pen: Pen; readonly columns: number }): void {
   pen.style(styleAt(line, columns - 1));
   pen.put(`\x1b[${columns - 1}G${WIDE}\x1b[${columns}Gx\x1b[${columns - 1}G\x1b[@`);
@@ -130,14 +130,14 @@ function paintErasedAtEdge(line: InnerLine, { pen, columns }: { readonly pen: Pe
   pen.put("\x1b[X\r");
 }
 
-/** Makes `next` a wrapped line: by its first character, or by one that is erased again. */
+/** Makes `next` a wrapped line by printing its first character, or a character that is then erased. */
 function paintWrap(
   line: InnerLine,
   { next, pen, columns }: { readonly next: InnerLine; readonly pen: Pen; readonly columns: number },
 ): void {
   const edge = columns - 1;
   const erased = isErased(line, edge);
-  const colorless = (next.getBg(0) & COLOR.mask) === 0; // else a line that scrolls in would have the color
+  const colorless = (next.getBg(0) & COLOR.mask) === 0; // otherwise a line that scrolls in would have that color
   const beginsAtEdge = isErased(next, edge) && !isPlainlyErased(next, edge); // with the cursor in its own line
   if (next.hasContent(0) !== 0 && colorless && !beginsAtEdge) {
     if (!erased) return;

@@ -33,7 +33,7 @@ let charsetNames: ReadonlyMap<unknown, string> | undefined;
 /**
  * The escape sequences that make a new terminal equal to this one: every cell with its style, wrapped lines, both screens, cursors,
  * saved cursors, scroll regions, tab stops, character sets and modes; not titles, palette, clipboard and images. xterm.js's serializer
- * leaves out much of it, so a program's next output would look different to a viewer that attached since then.
+ * leaves out much of it, so a program's next output would look different to a viewer that has just attached.
  */
 export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrollback: boolean }): string {
   const { terminal, internals } = parts;
@@ -60,7 +60,7 @@ export function paintScreen(parts: ScreenParts, { scrollback }: { readonly scrol
 function paintModes({ terminal, internals, hiddenModes }: ScreenParts, at: { pen: Pen; buffer: InnerBuffer }): void {
   const { pen, buffer } = at;
   const { modes, cols } = terminal;
-  if (modes.originMode) pen.put("\x1b[?6h"); // moves the cursor home; rows count from the region then
+  if (modes.originMode) pen.put("\x1b[?6h"); // moves the cursor home; rows are then counted from the scroll region
   const corner = { x: buffer.x, y: modes.originMode ? buffer.y - buffer.scrollTop : buffer.y };
   place(corner, { pen, columns: cols, line: lineAt(buffer, buffer.y) });
   const style = writingStyle(internals.input["_curAttrData"]);
@@ -98,7 +98,7 @@ const MOUSE_ENCODING = new Map([
   ["SGR_PIXELS", "\x1b[?1016h"],
 ]);
 
-/** Writes the character that the output ended with last, so that the next output can combine with it, or repeat it. */
+/** Writes the last character of the output again at the end, so that the next output can combine with it or repeat it. */
 function rejoin(
   {
     internals,
@@ -110,13 +110,13 @@ function rejoin(
   if (internals.input["_parser"].precedingJoinState === 0) return;
   const before = characterBefore(lineAt(buffer, buffer.y), corner.x);
   if (before === undefined || before.style.fg !== style.fg || before.style.bg !== style.bg) return;
-  if (inserts && before.characters.length > 1) return; // inserted in parts, it would push out more than it takes
+  if (inserts && before.characters.length > 1) return; // if inserted in parts, it would push out more cells than it occupies
   pen.put(`\x1b[${corner.y + 1};${before.x + 1}H`);
   if (inserts) pen.put(`\x1b[${corner.x - before.x}P`);
   pen.print(before.characters);
 }
 
-/** Only printing the last column's character puts the cursor after it. */
+/** Places the cursor. Only printing the character in the last column puts the cursor after that column. */
 function place(
   { x, y }: Corner,
   { pen, columns, line }: { readonly pen: Pen; readonly columns: number; readonly line: ReturnType<typeof lineAt> },
@@ -132,7 +132,7 @@ function lineAt(buffer: InnerBuffer, y: number): ReturnType<InnerBuffer["lines"]
   return buffer.lines.get(buffer.ybase + y);
 }
 
-/** A cursor saved on the first visible row moves down when the terminal grows; the default, if none was saved, does not. */
+/** Whether no cursor was saved. A cursor saved on the first visible row moves down when the terminal grows; the default cursor does not. */
 function hasNothingSaved({ savedX, savedY, savedCurAttrData, savedCharset }: InnerBuffer): boolean {
   const { fg, bg } = savedCurAttrData;
   return savedX === 0 && savedY === 0 && fg === 0 && bg === 0 && savedCharset === undefined;
@@ -150,26 +150,26 @@ function enterAlternate(normal: InnerBuffer, at: At): void {
     pen.put("\x1b[?1047h");
   }
   pen.plain();
-  pen.put("\x1b[2J\x1b[H"); // it may have the cursor's color
+  pen.put("\x1b[2J\x1b[H"); // the screen may have been filled with the cursor's color
 }
 
 function paintSaved(buffer: InnerBuffer, at: At): void {
   if (!hasNothingSaved(buffer)) atSaved(buffer, { ...at, sequence: "\x1b7" });
 }
 
-/** Writes a sequence that saves the cursor, with the cursor as it was saved. */
+/** Moves the cursor to where it was saved, and writes a sequence that saves it there. */
 function atSaved(buffer: InnerBuffer, { sequence, pen, columns, writing }: At & { readonly sequence: string }): void {
   const y = Math.max(0, buffer.savedY - buffer.ybase);
   place({ x: buffer.savedX, y }, { pen, columns, line: lineAt(buffer, y) });
   const [fg, bg] = [buffer.savedCurAttrData.fg >>> 0, buffer.savedCurAttrData.bg >>> 0];
-  // Only the fact of an underline or link is saved; which one comes from the current style.
+  // A saved cursor records only that there is an underline or link; which one comes from the current style.
   pen.style({ fg, bg, extended: (bg & BG.extended) === 0 ? undefined : writing.extended });
   const charset = nameOf(buffer.savedCharset);
   pen.put(charset === undefined ? sequence : `\x1b(${charset}${sequence}\x1b(B`);
   pen.plain();
 }
 
-/** A link that a restored cursor has lost is not written, although it is still open. */
+/** The style that is written next. A link that is still open, but that a restored cursor has lost, is not part of it. */
 function writingStyle({ extended, ...packed }: InnerAttributes): CellStyle {
   const [fg, bg] = [packed.fg >>> 0, packed.bg >>> 0]; // cells hold them without sign
   if ((bg & BG.extended) !== 0) return { fg, bg, extended };

@@ -13,9 +13,9 @@ export type Pen = ReturnType<typeof createPen>;
 const PLAIN: CellStyle = { fg: 0, bg: 0, extended: undefined };
 
 const MAX_LINK = 2_083;
-/** Gives a link without an id one, so that its parts stay one link. */
+/** A prefix for the id that a link without an id receives, so that its parts stay one link. */
 export const NAMELESS_LINK = "postern-";
-/** Selects the current character set again, which only keeps the next character from joining with the last. */
+/** Selects the current character set again. Its only effect is that the next character does not combine with the last one. */
 const BREAK = "\x0f";
 
 const FLAGS: readonly (readonly ["fg" | "bg", number, number])[] = [
@@ -48,7 +48,7 @@ export function createPen(links: XtermInternals["links"]) {
     put(`\x1b[${sgr(next)}m`);
     const shallProtect = (next.bg & BG.protected) !== 0;
     if (shallProtect)
-      put('\x1b[1"q'); // some terminals end it with the style
+      put('\x1b[1"q'); // some terminals end the protection when the style is reset
     else if (isProtected) put('\x1b[0"q');
     isProtected = shallProtect;
     const nextLink = next.extended?.urlId ?? 0;
@@ -65,7 +65,7 @@ export function createPen(links: XtermInternals["links"]) {
 
   return {
     style,
-    /** Whether this is the current style; asked for every cell. */
+    /** Whether this is the current style. Called for every cell. */
     writesIn: (fg: number, bg: number, extended: CellStyle["extended"]): boolean =>
       fg === now.fg && bg === now.bg && extended === now.extended,
     plain: (): void => style(PLAIN),
@@ -77,7 +77,7 @@ export function createPen(links: XtermInternals["links"]) {
       text += characters;
       lastPrinted = characters.length === 1 ? first : (characters.codePointAt(characters.length - 1) ?? first);
     },
-    /** Keeps the next output from combining with earlier output. Not when other character sets are selected. */
+    /** Keeps the next output from combining with earlier output. Do not call this while another character set is selected. */
     stop(): void {
       if (lastPrinted !== 0) put(BREAK);
     },

@@ -3,12 +3,12 @@
  * connection begins with a hello from each side; then it carries requests (role `control`) or one terminal's output (role `attach`).
  */
 
-/** Increases when an old peer cannot continue. */
+/** Increased by changes that old peers cannot work with. */
 export const PROTOCOL_MAJOR = 1;
 /**
- * Increases with every addition that a peer may lack: see {@link METHODS}. Both sides ignore unknown fields and events. Since 2 a reader
- * gets sizes, and can name the offset where it continues (older hosts send the screen). Since 3 a host retires when a gateway of another
- * version connects. Since 4 a snapshot can be `plain`: without `ansi` (older hosts paint it anyway). Since 5 a plain one also has the rows
+ * Increased by every addition that a peer may lack: see {@link METHODS}. Both sides ignore unknown fields and events. Since 2, a reader
+ * receives sizes, and can give the offset at which it continues (older hosts send the screen). Since 3, a host retires when a gateway of another
+ * version connects. Since 4 a snapshot can be `plain`: without `ansi` (older hosts paint it anyway). Since 5, a plain snapshot also has the rows
  * without faint text (`bright`). Since 6 input can have a condition ({@link CONDITIONAL_INPUT_MINOR}).
  */
 export const PROTOCOL_MINOR = 6;
@@ -37,12 +37,12 @@ export const FRAME = { json: 1, output: 2, input: 3, inputIfUnchanged: 4 } as co
 
 /** The largest input, which is accepted or refused as a whole. */
 export const MAX_INPUT_BYTES = 4 * 1024 * 1024;
-/** The largest input and its head. */
+/** The largest input with its header. */
 export const MAX_FRAME_TO_HOST = MAX_INPUT_BYTES + 1024;
 /** A snapshot of the largest screen, with every cell in another color. */
 export const MAX_FRAME_TO_CLIENT = 48 * 1024 * 1024;
 
-/** The host's hello: the major that both continue with, and its identity. */
+/** The host's hello: the major version that both sides use, and the host's identity. */
 export interface HostHello {
   readonly type: "hello";
   readonly major: number;
@@ -126,7 +126,7 @@ function writeHead(frame: Buffer, kind: number, length: number): void {
 
 /**
  * Splits a byte stream into frames. Output is passed on in parts as it arrives; all other frames are complete. If `push` returns false, for
- * a frame of an unknown kind or above `maxBytes`, close the connection. Memory is bounded by one frame and one chunk.
+ * a frame of an unknown kind or larger than `maxBytes`, the caller closes the connection. Memory is bounded by one frame and one chunk.
  */
 export function createFrameReader(maxBytes: number, onFrame: (frame: Frame) => void): { push(chunk: Buffer): boolean } {
   const head = Buffer.alloc(HEAD_BYTES);

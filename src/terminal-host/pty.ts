@@ -20,7 +20,7 @@ type PtySpec = Pick<SpawnSpec, "argv" | "cwd" | "env" | "cols" | "rows">;
 /** A program in a pseudo-terminal. Its output is read to the end, even after a long pause. */
 export type Pty = ReturnType<typeof startPty>;
 
-/** The kernel returns at most 4 KB per read, so each event takes several. */
+/** The kernel returns at most 4 KB per read, so each event consists of several reads. */
 const SCRATCH_BYTES = 64 * 1024;
 const KERNEL_READ_BYTES = 4096;
 /** After the exit, output is read until the kernel reports the end, or, if another process keeps the terminal open, for this long without output. */
@@ -51,7 +51,7 @@ export function startPty(
   let endReported = false;
   let paused = false;
   let resting = false;
-  /** Read although paused: Node's stream may be in the middle of a read when it is paused. */
+  /** Output that was read after the pause began, because Node's stream may be in the middle of a read when it is paused. */
   let held: Buffer | undefined;
   let lastActivityAt = deps.clock.now();
 
@@ -88,7 +88,7 @@ export function startPty(
     return !paused && !resting;
   }
 
-  /** Leaves the processor to another program whose answer is awaited. */
+  /** Pauses reading, to leave the processor to another program whose answer is awaited. */
   function rest(): void {
     const restMs = deps.turns.restMs(pid);
     if (restMs === 0 || resting) return;
@@ -101,7 +101,7 @@ export function startPty(
   }
 
   /**
-   * Reads what the program has written so far. @returns false if that is unknown because reading is paused, or if earlier input is waiting,
+   * Reads what the program has written so far. @returns false if that is impossible because reading is paused, or if earlier input is waiting,
    * so that new input would not be written at once
    */
   function readPending(): boolean {
@@ -118,7 +118,7 @@ export function startPty(
     try {
       return readSync(fd, scratch, at, SCRATCH_BYTES - at, null);
     } catch {
-      return 0; // empty, or at its end: the stream's next read finds out
+      return 0; // no output, or the end of it: the stream's next read shows which
     }
   }
 
@@ -150,7 +150,7 @@ export function startPty(
     resize({ cols, rows }: TerminalSize): void {
       if (!stream.destroyed) native.resize(fd, cols, rows, 0, 0);
     },
-    /** Stops reading: the program blocks when the kernel's buffer is full. */
+    /** Stops reading, so the program blocks once the kernel's buffer is full. */
     pause(): void {
       if (paused || readToEnd) return;
       paused = true;
@@ -169,7 +169,7 @@ export function startPty(
   };
 }
 
-/** @throws when the system refuses the descriptor; the program is killed then */
+/** @throws when the system rejects the descriptor; the program is then killed */
 function openStream(fd: number, pid: number, onRead: (bytes: number) => boolean): ReadStream {
   try {
     return new ReadStream(fd, { onread: { buffer: scratch, callback: onRead } });

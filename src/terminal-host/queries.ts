@@ -16,7 +16,7 @@ const DYNAMIC_COLORS = new Map([
 
 /**
  * Answers queries that programs send at startup and `@xterm/headless` does not answer: colors (OSC 4, 10, 11, 12), name and version
- * (XTVERSION), light or dark (DSR 996). The query for the kitty keyboard protocol gets no answer, which means that it is not supported.
+ * (XTVERSION), light or dark (DSR 996). The query for the kitty keyboard protocol is not answered, which means that it is not supported.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 export function answerQueries(terminal: Terminal, answer: (data: string) => void): void {
@@ -66,13 +66,13 @@ function rgbText(color: number): string {
   return `rgb:${channel(16)}/${channel(8)}/${channel(0)}`;
 }
 
-/** A program that waits for an answer writes nothing more, so its query is at the end; only this much of a flood is searched. */
+/** A program that waits for an answer writes nothing more, so its query is at the end; so in a flood, only this much is searched. */
 const LOOKED_AT_BYTES = 4 * 1024;
 /** Longer than any query. */
 const CARRIED_CHARACTERS = 64;
 
 /**
- * Device attributes, status and cursor, version, modes, keyboard, window size; colors and other strings with a question mark; settings.
+ * Queries for device attributes, status and cursor, version, modes, keyboard, window size; colors and other strings with `?`; settings.
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 const QUERY =
@@ -80,8 +80,8 @@ const QUERY =
 const UNFINISHED = /\x1b(?:\[[0-?]*[ -/]*|[\]P][^\x07\x1b]*\x1b?)?$/;
 
 /**
- * Notices when a program queries its terminal and may be waiting for the answer. A query that this misses (in the middle of a flood, or
- * in an unusual form) is answered by the screen model, only later.
+ * Detects when a program queries its terminal and may be waiting for the answer. If this misses a query (in the middle of a flood, or
+ * in an unusual form), the screen model still answers it, only later.
  */
 export function watchQueries() {
   let carried = "";

@@ -4,10 +4,10 @@ import type { Clock } from "../core/clock.ts";
 import { createMarkLog } from "./marks.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
-/** The output of one terminal on disk, with its times: bounded, with absolute byte offsets. The oldest part is dropped first. */
+/** The output of one terminal on disk, with its times and absolute byte offsets. Its size is limited: the oldest part is dropped first. */
 export type RawLog = ReturnType<typeof createRawLog>;
 
-/** Dropping the oldest segment loses at most this part of the bound. */
+/** The maximum size is divided into this many segments, so that dropping the oldest loses only a small share of the output. */
 const SEGMENTS = 16;
 
 /** Name of the segment that begins at `startOffset`. Segment n begins at n times the segment size. */
@@ -15,7 +15,7 @@ export function segmentName(startOffset: number): string {
   return `${String(startOffset).padStart(16, "0")}.raw`;
 }
 
-/** Starts an empty log in the new folder `dir` (0700, files 0600) of at most `maxBytes` of output, and the marks that date it. */
+/** Starts an empty log of at most `maxBytes` of output, with its time marks, in the new folder `dir` (0700, files 0600). */
 export function createRawLog(
   dir: string,
   { maxBytes, clock, size }: { readonly maxBytes: number; readonly clock: Clock; readonly size: TerminalSize },
@@ -48,7 +48,7 @@ export function createRawLog(
       segments.set(begin, fd);
       return fd;
     } catch {
-      return undefined; // removed by someone else: as good as dropped
+      return undefined; // someone else removed the file: treated as dropped
     }
   }
 
@@ -92,7 +92,7 @@ export function createRawLog(
     get endOffset(): number {
       return endOffset;
     },
-    /** The first byte that is still there. */
+    /** The offset of the first byte that the log still holds. */
     get startOffset(): number {
       return startOffset;
     },
@@ -109,7 +109,7 @@ export function createRawLog(
         return false;
       }
     },
-    /** Output from here on comes to a terminal of this size. */
+    /** Notes that output from here on goes to a terminal of this size. */
     resize: (changed: TerminalSize): void => marks.resize(endOffset, changed),
     /** Reads at `offset` into `target`. @returns the number of bytes: less at the end of a segment, 0 at the end of the log; undefined if that part was dropped */
     readAt(offset: number, target: Uint8Array): number | undefined {

@@ -15,11 +15,11 @@ interface Found {
   readonly segments: readonly FoundSegment[];
 }
 
-/** Parsed before checking whether to yield: less than a millisecond. */
+/** This much is parsed before checking whether to yield; it takes less than a millisecond. */
 const PARSE_BYTES = 16 * 1024;
-/** Screens requested while another one is made. */
+/** The most requests for screens that can wait while another screen is made. */
 const MAX_WAITING = 64;
-/** The event loop gets its turn after this long. */
+/** After this long, the event loop runs other tasks. */
 const TURN_MS = 5;
 
 /** Reads recordings from a host's folder, while the host may write to them. */
@@ -83,7 +83,7 @@ async function* readEvents(
   if (sent === undefined && earlier !== undefined) yield { at: from, ...earlier };
 }
 
-/** One at a time, since each takes memory and a processor. */
+/** Makes one screen at a time, since each takes memory and a processor. */
 function showScreen(
   { at, ...found }: Found & { readonly at: number },
   { clock, gate, signal }: { readonly clock: Clock; readonly gate: Gate; readonly signal: AbortSignal | undefined },
@@ -119,10 +119,10 @@ function showScreen(
 
 /** One segment of a raw log, as read by another process. */
 interface FoundSegment {
-  /** Its start offset. After a gap in the log, its data starts later: see its first mark. */
+  /** The segment's start offset. After a gap in the log, its data starts later, at the offset of its first mark. */
   readonly begin: number;
   readonly first: Mark;
-  /** Where it ended when it was listed. */
+  /** The offset at which the segment ended when it was listed. */
   readonly end: number;
 }
 
@@ -160,7 +160,7 @@ async function lastMark(dir: string, { begin, first }: FoundSegment): Promise<Ma
   return last ?? first;
 }
 
-/** The output of one segment, split at its marks; an empty piece where only the size changed. Nothing if it was dropped since. */
+/** The output of one segment, split at its marks; an empty piece where only the size changed. None if it has been dropped. */
 async function* readPieces(dir: string, segment: FoundSegment): AsyncGenerator<RecordedPiece> {
   const file = await openRegularFile(join(dir, segmentName(segment.begin)));
   if (file === null) return;
@@ -220,7 +220,7 @@ async function readMarkAt(dir: string, begin: number, index: number): Promise<re
   }
 }
 
-/** A missing file was dropped. */
+/** Returns undefined for a missing file, because its segment was dropped. */
 async function orUndefined<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

@@ -46,7 +46,7 @@ export function readSnapshot(value: unknown): TerminalSnapshot & TerminalLook {
   };
 }
 
-/** The answer to an attach that continues where its reader left off; null if the answer is a screen. */
+/** Reads the answer to an attach if output continues where the reader left off; null if the answer is a screen. */
 export function readContinued(value: unknown): { readonly offset: number; readonly size: TerminalSize } | null {
   const fields = fieldsOf(value, "attach");
   if (textField(fields, "ansi") !== undefined) return null;

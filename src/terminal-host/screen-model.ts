@@ -6,7 +6,7 @@ import { answerQueries } from "./queries.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 import { insidesOf, type XtermInternals } from "./xterm-internals.ts";
 
-// It reads its table from the start of the underlying memory, which is sometimes garbage if that memory is pooled.
+// The addon reads its table from the start of the underlying buffer. If that buffer is pooled, this can be other data.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 const { Terminal } = headlessModule;
 const { UnicodeGraphemesAddon } = graphemesModule;
@@ -31,7 +31,7 @@ const TITLE_CHARACTERS = 200;
 /** A larger snapshot (each cell in a different color) is sent without scrollback. */
 const ANSI_LIMIT = 8 * 1024 * 1024;
 
-/** xterm.js fails to erase up to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback: erases the whole screen instead. */
+/** xterm.js fails to erase up to the cursor (`CSI 1 J`) in the last cell of a screen without scrollback, so this erases the whole screen. */
 function eraseToLastCell(terminal: HeadlessTerminal, { buffers, input }: XtermInternals): void {
   terminal.parser.registerCsiHandler({ final: "J" }, ([kind]) => {
     const { x, y, lines } = terminal.buffer.active.type === "alternate" ? buffers.alt : buffers.normal;
@@ -40,7 +40,7 @@ function eraseToLastCell(terminal: HeadlessTerminal, { buffers, input }: XtermIn
   });
 }
 
-/** An empty screen. `answer` gets the replies to the program's queries, during `write`. */
+/** Creates an empty screen. `answer` receives the replies to the program's queries, during `write`. */
 export function createScreenModel(size: TerminalSize, answer: (data: string) => void) {
   const terminal = new Terminal({
     ...size,
@@ -77,7 +77,7 @@ export function createScreenModel(size: TerminalSize, answer: (data: string) => 
     },
     resize: ({ cols, rows }: TerminalSize): void => terminal.resize(cols, rows),
     size: (): TerminalSize => ({ cols: terminal.cols, rows: terminal.rows }),
-    /** `plain`: with an empty `ansi`, which is most of the cost. */
+    /** `plain`: leaves `ansi` empty, which saves most of the cost. */
     paint({ plain } = { plain: false }): PaintedScreen {
       const parts = { terminal, internals, hiddenModes: hiddenModes() };
       const full = plain ? "" : paintScreen(parts, { scrollback: true });
@@ -100,7 +100,7 @@ function visibleLines(buffer: IBuffer, rows: number): string[] {
   return Array.from({ length: rows }, (_, row) => buffer.getLine(buffer.baseY + row)?.translateToString(true) ?? "");
 }
 
-/** The visible rows with a blank for each faint cell, and for a cursor (inverse) on the first letter of a faint hint. */
+/** The visible rows with a blank for each faint cell, and for an inverse cell (the cursor) on the first letter of a faint hint. */
 function brightLines(buffer: IBuffer, rows: number): string[] {
   return Array.from({ length: rows }, (_, row) => {
     const line = buffer.getLine(buffer.baseY + row);
@@ -114,7 +114,7 @@ function brightLines(buffer: IBuffer, rows: number): string[] {
   });
 }
 
-/** Mouse in UTF-8 and urxvt's encoding, alternate scroll, reports of light and dark. */
+/** Modes to remember: mouse in UTF-8 and in urxvt's encoding, alternate scroll, reports of light and dark. */
 const REMEMBERED = new Set([1005, 1015, 1007, 2031]);
 const CURSOR_BLINK = 12;
 /** How keys with modifiers are reported. */
@@ -176,13 +176,13 @@ const SUB = 0x1a;
 const STRING_STARTS = new Set(["P", "X", "^", "_"].map((char) => char.charCodeAt(0)));
 
 /**
- * Finds where output ends in the middle of a character, or of a sequence that had no effect yet. An escape character always starts
- * again, so only what follows the last one counts.
+ * Detects output that ends in the middle of a character, or of a sequence that has had no effect yet. An escape character always starts
+ * a new sequence, so only the bytes after the last escape character count.
  * @see https://vt100.net/emu/dec_ansi_parser
  */
 function watchIncompleteOutput() {
   let state: State = "ground";
-  /** Since the escape character of an incomplete sequence. */
+  /** Number of bytes since the escape character of an incomplete sequence. */
   let sequenceBytes = 0;
   let characterBytes = 0;
   let last: Uint8Array = new Uint8Array(0);

@@ -10,10 +10,10 @@ import { createScreenModel, type ScreenModel } from "./screen-model.ts";
 import type { FromScreens, ToScreens } from "./screens.ts";
 import type { TerminalSize } from "./terminal-info.ts";
 
-/** Parsed before another terminal has its turn: about 1 ms, by which another program's query is delayed. */
+/** This much is parsed before another terminal has its turn. It takes about 1 ms, which is how long another program's query can be delayed. */
 const BATCH_BYTES = 32 * 1024;
 
-/** Niceness added to this thread, so that it gets about a third of the share of those that forward output and keys. */
+/** Niceness added to this thread, so that it has about a third of the CPU share of the threads that forward output and keys. */
 const STEP_BACK = 5;
 
 /**
@@ -30,17 +30,17 @@ interface Screen {
   readonly segmentBytes: number;
   /** Queries before this offset are not answered. */
   readonly answersFrom: number;
-  /** Output up to here is on the screen. */
+  /** Output up to this offset is on the screen. */
   at: number;
-  /** The log reaches to here. */
+  /** The log contains output up to this offset. */
   end: number;
   segment: { readonly begin: number; readonly fd: number } | undefined;
   readonly resizes: Extract<ToScreens, { type: "resize" }>[];
-  /** The number of its size. */
+  /** The number of the screen's size: see `size-history`. */
   sizes: number;
   readonly paints: { readonly offset: number; readonly requestId: number; readonly plain: boolean }[];
   announced: boolean;
-  /** Its output takes precedence until it shows this offset, which may hold a query. */
+  /** The screen takes precedence until it shows the output before this offset, which may contain a query. */
   asksUntil: number;
 }
 
@@ -49,7 +49,7 @@ const batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
 let scheduled = false;
 let askedUntil = 0;
 
-flushCompileCache(); // a terminated thread would not do it
+flushCompileCache(); // Node does not do this when it terminates a thread
 post({ type: "ready" });
 // On Linux this applies to the calling thread, elsewhere to the whole process.
 if (process.platform === "linux") setPriority(Math.min(getPriority() + STEP_BACK, constants.priority.PRIORITY_LOW));
@@ -60,7 +60,7 @@ parentPort?.on("message", (message: ToScreens) => {
     return;
   }
   const screen = screens.get(message.terminalId);
-  if (screen === undefined) return; // closed since
+  if (screen === undefined) return; // closed in the meantime
   switch (message.type) {
     case "output":
       screen.end = message.offset;
@@ -120,7 +120,7 @@ function close(screen: Screen): void {
   screen.model.close();
 }
 
-/** A full disk costs history, not the screen. */
+/** On a full disk, history is lost, but not the screen. */
 function writeDirectly(screen: Screen, { offset, data }: Extract<ToScreens, { type: "direct" }>): void {
   closeSegment(screen);
   screen.at = offset;
@@ -133,7 +133,7 @@ function writeDirectly(screen: Screen, { offset, data }: Extract<ToScreens, { ty
   screen.announced = false;
 }
 
-/** One terminal's output must not end the screens of all: a model that fails is replaced by an empty one. */
+/** The output of one terminal must not end all screens: if a model fails, an empty one replaces it. */
 function guard(screen: Screen, parse: () => void): void {
   try {
     parse();
@@ -166,7 +166,7 @@ function parseBatch(screen: Screen): void {
   paintDue(screen);
 }
 
-/** A batch ends where something other than output takes effect. */
+/** The offset at which a batch must end, because something other than output takes effect there. */
 function nextStop({ at, end, resizes, answersFrom }: Screen): number {
   const stop = resizes[0]?.offset ?? end;
   return at < answersFrom ? Math.min(stop, answersFrom) : stop;
@@ -184,7 +184,7 @@ function paintDue(screen: Screen): void {
   for (const due of screen.paints.filter(({ offset }) => offset <= screen.at)) {
     screen.paints.splice(screen.paints.indexOf(due), 1);
     const { requestId, plain } = due;
-    // A painted screen also needs the start of an incomplete sequence; a plain one reports only what was parsed.
+    // After a painted screen, output must continue at the start of an incomplete sequence; a plain screen reports what was parsed.
     const offset = plain ? screen.at : screen.at - screen.model.incompleteBytes();
     post({ type: "painted", requestId, offset, sizes: screen.sizes, screen: screen.model.paint({ plain }) });
   }
@@ -221,7 +221,7 @@ function schedule(): void {
     const next = behind.find(isBehind);
     if (next !== undefined) {
       step(next);
-      screens.delete(next.terminalId); // moves it to the end
+      screens.delete(next.terminalId); // moves the screen to the end
       screens.set(next.terminalId, next);
     }
     schedule();

@@ -19,7 +19,7 @@ export interface ScreenSource {
   onAnswer(data: string): void;
 }
 
-/** A screen, the offset that it shows, and the number of its size. */
+/** A screen, the offset up to which it shows output, and the number of its size. */
 interface Painted {
   readonly screen: PaintedScreen;
   readonly offset: number;
@@ -34,9 +34,9 @@ interface Paint {
   reject(error: Error): void;
 }
 
-/** A thread that dies again within this time failed on some output: the next one starts after it. */
+/** If a thread dies again within this time, it failed on some output: the next thread starts after that output. */
 const CALM_MS = 60_000;
-/** Before a new thread; doubled by each further death within {@link CALM_MS}. */
+/** The pause before a new thread starts, doubled with each further death within {@link CALM_MS}. */
 const RESTART_MIN_MS = 20;
 const RESTART_MAX_MS = 5_000;
 
@@ -139,7 +139,7 @@ export function createScreens(
     }
   }
 
-  /** Dropped while the thread is being replaced: the new one gets everything. */
+  /** Messages are dropped while the thread is being replaced, because the new thread receives the whole state. */
   function post(message: ToScreens): void {
     if (restarting) return;
     worker ??= start();
@@ -157,7 +157,7 @@ export function createScreens(
   }
 
   return {
-    /** Resolves when the thread can answer, or cannot be started: a program's first queries time out after 100 ms. */
+    /** Resolves when the thread can answer, or cannot be started. Programs wait for that, since their first queries time out after 100 ms. */
     async ready(): Promise<void> {
       if (restarting) return;
       worker ??= start();
@@ -170,13 +170,13 @@ export function createScreens(
       sources.set(source.terminalId, source);
       open(source, 0, 0);
     },
-    /** The log reaches to `offset`; answered by {@link ScreenSource.onReached}. `asks`: a program waits, so this screen comes first. */
+    /** The log reaches to `offset`; answered by {@link ScreenSource.onReached}. `asks`: the program waits, so this screen takes precedence. */
     output: (terminalId: string, offset: number, asks = false): void =>
       post({ type: "output", terminalId, offset, asks }),
-    /** Output from `offset` on that the log could not store. */
+    /** Passes output from `offset` on that the log could not store. */
     direct: (terminalId: string, output: { readonly offset: number; readonly data: Uint8Array }): void =>
       post({ type: "direct", terminalId, ...output }),
-    /** The size with this number, which takes effect at its offset. */
+    /** Sets the size with this number, which takes effect at its offset. */
     resize: (terminalId: string, change: SizeChange & { readonly sizes: number }): void =>
       post({ type: "resize", terminalId, ...change }),
     /** The screen once it shows all output before `offset`; `plain`: with an empty `ansi`. */
@@ -215,7 +215,7 @@ export type ToScreens =
       readonly fromOffset: number;
       /** The number of its size: see `size-history`. */
       readonly sizes: number;
-      /** Queries in output before this were answered earlier. */
+      /** Queries in the output before this offset have already been answered. */
       readonly answersFrom: number;
     } & TerminalSize)
   /** The log reaches to `offset`; answered by `reached` when the screen does too. `asks`: the program may wait for an answer. */
@@ -236,7 +236,7 @@ export type ToScreens =
 
 /** Messages from the thread. */
 export type FromScreens =
-  /** It has loaded. */
+  /** The thread has loaded. */
   | { readonly type: "ready" }
   | { readonly type: "reached"; readonly terminalId: string; readonly offset: number }
   /** The model failed on some output and was replaced by an empty one. */

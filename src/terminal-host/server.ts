@@ -8,7 +8,7 @@ import type { Log } from "../core/log.ts";
 import { type Connection, type HostIdentity, serveConnection } from "./connection.ts";
 import type { Host } from "./host.ts";
 
-/** More than one gateway with all its viewers ever needs. */
+/** More connections than one gateway with all its viewers ever needs. */
 const MAX_CONNECTIONS = 2_048;
 /** How often socket and lock are checked: without the socket no gateway finds the host, without the lock another host may run. */
 const CHECK_MS = 2_000;
@@ -23,7 +23,7 @@ export async function serveHost(
     readonly log: Log;
     isLockValid(): boolean;
     onConnectionsChange(): void;
-    /** The state folder was removed, or another host uses it. */
+    /** Called when the state folder was removed, or when another host uses it. */
     onOrphaned(): void;
   },
 ) {
@@ -68,7 +68,7 @@ export async function serveHost(
     sendLeaving() {
       for (const connection of connections) connection.sendLeaving();
     },
-    /** Stops listening and removes the socket, unless it is another host's by now; connections stay open. */
+    /** Stops listening and removes the socket, unless it now belongs to another host; connections stay open. */
     removeSocket() {
       isRemoved = true;
       if (inodeOf(socketPath) === listening.inode) rmSync(socketPath, { force: true });

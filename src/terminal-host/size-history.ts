@@ -6,12 +6,12 @@ export interface SizeChange extends TerminalSize {
 }
 
 /**
- * The sizes that a terminal had, each at its place in the output, the first at offset 0. They are numbered from 1, so that a reader or
- * the screen model that has n of them continues with the next, even if several took effect at the same offset.
+ * The sizes that a terminal had, each with its offset in the output; the first is at offset 0. They are numbered from 1, so that a reader or
+ * a screen model that has the first n continues with the next size, even if several took effect at the same offset.
  */
 export type SizeHistory = ReturnType<typeof createSizeHistory>;
 
-/** Older ones are dropped, and a reader that needs them gets a new screen. */
+/** Older sizes are dropped. A reader that needs them receives a new screen. */
 const MAX_SIZES = 1_024;
 
 export function createSizeHistory(first: TerminalSize) {
@@ -20,7 +20,7 @@ export function createSizeHistory(first: TerminalSize) {
   let current = oldest;
   let dropped = 0;
 
-  /** The size in force after `offset` bytes, and its number; undefined when it was dropped. */
+  /** The size that applies after `offset` bytes, and its number; undefined when it was dropped. */
   function at(offset: number): { readonly size: SizeChange; readonly count: number } | undefined {
     const index = kept.findLastIndex((change) => change.offset <= offset);
     const size = kept[index];
@@ -45,7 +45,7 @@ export function createSizeHistory(first: TerminalSize) {
     /** The size after the first `count`: undefined when there is none yet, null when it was dropped. */
     after: (count: number): SizeChange | null | undefined => (count < dropped ? null : kept[count - dropped]),
     at,
-    /** As {@link at}, or the oldest one left. */
+    /** Like {@link at}, but returns the oldest remaining size if that one was dropped. */
     atOrAfter: (offset: number) => at(offset) ?? { size: oldest, count: dropped + 1 },
   };
 }

@@ -4,14 +4,14 @@ import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { numberField, parseFields, textField } from "./fields.ts";
 
-/** What a host process is started with, as one JSON argument. */
+/** The options of a host process, passed to it as one JSON argument. */
 export interface HostOptions {
   readonly socketPath: string;
   readonly stateDir: string;
   readonly version: string;
   /** The host exits after this long without terminals and connections. */
   readonly idleExitMs: number;
-  /** Bound of each terminal's raw log; at least 1 MiB. */
+  /** The maximum size of each terminal's raw log; at least 1 MiB. */
   readonly rawLogMaxBytes: number;
   /** Limits for all recordings of ended terminals. */
   readonly recordingsMaxBytes: number;
@@ -26,10 +26,10 @@ const DEFAULTS = {
   recordingsMaxBytes: 1024 * 1024 * 1024,
   recordingsMaxCount: 500,
 } as const;
-/** Room for one more read and its segment after the program was paused for the screen model: in less, the model's place would be dropped. */
+/** Room for one more read and its segment after the program was paused for the screen model. With less, output that the model needs is dropped. */
 const MIN_RAW_LOG_BYTES = 1024 * 1024;
 
-/** Reads the argument; undefined when it has no paths. */
+/** Parses the host's argument; undefined if it lacks a path. */
 export function parseHostOptions(text: string): HostOptions | undefined {
   const fields = parseFields(text) ?? {};
   const socketPath = textField(fields, "socketPath");
@@ -48,12 +48,12 @@ export function parseHostOptions(text: string): HostOptions | undefined {
   };
 }
 
-/** A larger log of earlier hosts is emptied at a start. */
+/** If the log of earlier hosts is larger than this, it is emptied when a host starts. */
 const MAX_LOG_BYTES = 1024 * 1024;
 
 /**
  * Starts a host that outlives this process, detached, with its output in `host.log` of the state folder and none of the gateway's
- * environment. While another host holds the lock, the new one exits immediately. With the compile cache a host takes 38 MB less.
+ * environment. While another host holds the lock, the new one exits immediately. With the compile cache, a host uses 38 MB less memory.
  * @returns its pid; undefined when it could not be started
  */
 export function startHost(nodePath: string, options: Partial<HostOptions> & { readonly stateDir: string }) {

@@ -29,7 +29,7 @@ export interface SpawnSpec {
   readonly cols: number;
   /** Clamped to 1 to 500. */
   readonly rows: number;
-  /** False for output that must not be seen later: no recording is kept. True by default. */
+  /** False if the output must not be readable later, so that no recording is kept. True by default. */
   readonly keepRecording?: boolean | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface TerminalExit {
   readonly at: number;
 }
 
-/** A terminal of the host; after its program's end, it stays until it is released or forgotten. */
+/** A terminal of the host. After its program has ended, it is kept until it is released or forgotten. */
 export interface TerminalInfo {
   readonly terminalId: string;
   readonly leaseKey: string;
@@ -61,11 +61,11 @@ export interface TerminalSnapshot {
   readonly ansi: string;
   /** The visible rows as plain text, without trailing blanks. */
   readonly lines: readonly string[];
-  /** The window title; null when the program set none, or from an older host. */
+  /** The window title; null if the program set none, or if the host is too old to report it. */
   readonly title: string | null;
   /**
-   * Where live output continues: the number of output bytes since the start that this includes. In a {@link TerminalLook}, the last bytes
-   * can be an incomplete character or sequence, which is not shown yet.
+   * Where live output continues: the number of bytes since the start that this snapshot includes. In a {@link TerminalLook}, the last bytes
+   * may be an incomplete character or sequence that is not shown yet.
    */
   readonly offset: number;
 }
@@ -85,11 +85,11 @@ export interface TerminalSize {
 export interface TerminalStream {
   /** The screen at `offset`; null when output continues at the requested offset. */
   readonly snapshot: TerminalSnapshot | null;
-  /** Where {@link output} begins: bytes since the start. */
+  /** The offset at which {@link output} begins, in bytes since the start. */
   readonly offset: number;
   /** The terminal's size at `offset`. */
   readonly size: TerminalSize;
-  /** All raw bytes once, and each new size at its place between them. Not reading pauses the program (within the host's bounds). */
+  /** Every raw byte once, with each new size at its place between them. If it is not read, the program pauses (within the host's limits). */
   readonly output: AsyncIterable<Uint8Array | TerminalSize>;
   /**
    * Resolves when the program has ended and all its output was delivered. Rejects when the stream ended earlier:
@@ -104,39 +104,39 @@ export type RecordedEvent =
   | { readonly at: number; readonly data: Uint8Array }
   | { readonly at: number; readonly cols: number; readonly rows: number };
 
-/** What a terminal's raw log still has. All times are milliseconds since the epoch. */
+/** The part of a terminal's output that its raw log still contains. All times are milliseconds since the epoch. */
 export interface TerminalRecording {
   readonly terminalId: string;
   readonly startedAt: number;
-  /** The first output that is left; later than `startedAt` when the log dropped its oldest part. */
+  /** The time of the first output that the log still contains; later than `startedAt` if its oldest part was dropped. */
   readonly beginsAt: number;
-  /** After everything: `screenAt(endsAt)` is the last screen. */
+  /** A time after all output: `screenAt(endsAt)` is the last screen. */
   readonly endsAt: number;
-  /** Whether the program is still running; then request the recording again for newer output. */
+  /** Whether the program is still running. If so, request the recording again for newer output. */
   readonly live: boolean;
   readonly sizeBytes: number;
   /** Everything from `from` (default: the beginning) to now, in order, beginning with the size. Parts that the log drops in the meantime are left out. */
   events(options?: { readonly from?: number }): AsyncIterable<RecordedEvent>;
   /**
    * The screen after everything before `at`; `events({ from: at })` continues from there. Takes a second for 30 MB of output, but blocks
-   * the thread for about 10 ms at most; one at a time.
+   * the thread for about 10 ms at most. Only one is made at a time.
    * @throws PosternError `rate_limited` when too many are waiting; the signal's reason when it was aborted
    */
   screenAt(at: number, options?: { readonly signal?: AbortSignal | undefined }): Promise<TerminalSnapshot>;
 }
 
-/** The terminal host as others see it. Every call rejects with `terminal_host_unavailable` when the host is not running. */
+/** The terminal host's interface for the rest of Postern. Every call rejects with `terminal_host_unavailable` when the host is not running. */
 export interface TerminalHostClient {
   /** @throws PosternError `lease_held` | `spawn_failed` (program or directory missing) | `terminal_host_unavailable` */
   spawn(spec: SpawnSpec): Promise<TerminalInfo>;
   list(): Promise<readonly TerminalInfo[]>;
   /**
-   * Resolves when all of it is in the program's input buffer. Writes to one terminal keep their order. At most 4 MiB at once.
+   * Resolves when all of `data` is in the program's input buffer. Writes to one terminal keep their order. At most 4 MiB at once.
    * @throws PosternError `terminal_gone` when there is no such live terminal | `input_queue_full` | `input_stalled`
    */
   write(terminalId: string, data: string | Uint8Array): Promise<void>;
   /**
-   * Writes only while the screen is still the one of `look`: the host first reads all output, and writes in the same step if there is none
+   * Writes only while the screen is still as `look` shows it: the host first reads pending output, and writes in the same step if there is none
    * and no other input is waiting. Hosts before the protocol's minor version 6 always write.
    * @returns whether it was written
    * @throws PosternError as {@link write}
@@ -150,7 +150,7 @@ export interface TerminalHostClient {
   look(terminalId: string): Promise<TerminalLook>;
   /**
    * Ends the program and its process group: SIGHUP and SIGTERM, then SIGKILL after `graceMs` (5,000 by default); then descendants outside
-   * the group. Resolves when the program was reaped. For an ended terminal, ends what it left running (Linux).
+   * the group. Resolves when the program was reaped. If it had already ended, ends the processes that it left running (Linux).
    * @throws PosternError `terminal_gone`
    */
   end(terminalId: string, options?: { readonly graceMs?: number }): Promise<TerminalExit>;
@@ -160,10 +160,10 @@ export interface TerminalHostClient {
   release(terminalId: string): Promise<void>;
   /** Drops an ended terminal with its recording, also after {@link release}. */
   forget(terminalId: string): Promise<void>;
-  /** The recording of any terminal; null when there is none. Read from the host's files: the only call that needs the same machine. */
+  /** The recording of any terminal; null when there is none. Read from the host's files, so it is the only call that must run on the same machine. */
   recording(terminalId: string): Promise<TerminalRecording | null>;
   /**
-   * With `from`, output continues at this offset if the raw log still has it; otherwise the screen comes first.
+   * With `from`, output continues at this offset if the raw log still has it; otherwise it begins with the screen.
    * @throws PosternError `terminal_gone`
    */
   attach(terminalId: string, options?: { readonly from?: number }): Promise<TerminalStream>;

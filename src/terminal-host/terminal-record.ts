@@ -10,10 +10,10 @@ import { booleanField, type Fields, numberField, parseFields, textField } from "
 import { readFirstMark } from "./marks.ts";
 import type { TerminalInfo } from "./terminal-info.ts";
 
-/** In the environment of every program, by which a later host finds what a dead one left running. */
+/** Set in the environment of every program, so that a later host finds the processes that a dead host left running. */
 export const TERMINAL_ID_VARIABLE = "POSTERN_TERMINAL_ID";
 
-/** Notes of an ended terminal. */
+/** What is stored about an ended terminal. */
 export interface RecordingDescription {
   readonly startedAt: number;
   readonly endedAt: number;
@@ -25,7 +25,7 @@ export interface KeptRecording extends Omit<RecordingDescription, "startedAt"> {
   readonly terminalId: string;
 }
 
-/** Short: no gateway can reach the program, and its session waits to be resumed. */
+/** The grace period is short, because no gateway can reach the program, and its session waits to be resumed. */
 const LEFTOVER_GRACE_MS = 500;
 
 const RECORD = "record.json";
@@ -41,7 +41,7 @@ export function terminalsDir(stateDir: string): string {
   return join(stateDir, "terminals");
 }
 
-/** Notes the process in the terminal whose folder is `dir`, for the next host in case this one dies. */
+/** Records the process in the terminal whose folder is `dir`, so that the next host can find it if this host dies. */
 export function writeTerminalRecord(
   dir: string,
   record: Pick<TerminalInfo, "pid" | "pidStartTime" | "startedAt"> & { readonly keepRecording: boolean },
@@ -50,7 +50,7 @@ export function writeTerminalRecord(
   writeFileSync(join(dir, RECORD), JSON.stringify({ pid, pidStartTime, startedAt, keepRecording }), { mode: 0o600 });
 }
 
-/** Turns `dir` into a recording, which the next host does not search for processes. */
+/** Turns `dir` into a recording, for which the next host does not look for processes. */
 export function writeDescription(dir: string, description: RecordingDescription): void {
   const draft = join(dir, `${DESCRIPTION}.draft`);
   writeFileSync(draft, JSON.stringify(description), { mode: 0o600 });
@@ -58,7 +58,7 @@ export function writeDescription(dir: string, description: RecordingDescription)
   rmSync(join(dir, RECORD), { force: true });
 }
 
-/** The description in `dir`; undefined while a host has the terminal. */
+/** The description in `dir`; undefined as long as a host still has the terminal. */
 export function readDescription(dir: string): RecordingDescription | undefined {
   const fields = readFields(join(dir, DESCRIPTION)) ?? {};
   const startedAt = numberField(fields, "startedAt");
@@ -73,7 +73,7 @@ export function readStartedAt(dir: string): number | undefined {
 }
 
 /**
- * Ends the programs that an earlier host of `stateDir` left running, and turns its terminals into recordings where allowed. Only for the
+ * Ends the programs that an earlier host of `stateDir` left running, and turns its terminals into recordings where allowed. Call this only as the
  * holder of the host lock.
  * @returns the number of terminals that were left, and all recordings
  */
@@ -100,7 +100,7 @@ export async function clearLeftovers(
   return { leftovers: leftovers.length, recordings };
 }
 
-/** Undefined when `dir` has nothing that can be played back. Without a record, the folder was being removed. */
+/** Undefined if `dir` contains nothing that can be played back. If it has no record, the folder was being removed. */
 function describeLeftover(dir: string): RecordingDescription | undefined {
   try {
     const record = readFields(join(dir, RECORD));
@@ -125,13 +125,13 @@ function describeLeftover(dir: string): RecordingDescription | undefined {
 
 function leftoverTree(root: string, terminalId: string): ProcessTree {
   const marker = { name: TERMINAL_ID_VARIABLE, value: terminalId };
-  const record = readFields(join(root, terminalId, RECORD)) ?? {}; // without one, the host died between folder and record
+  const record = readFields(join(root, terminalId, RECORD)) ?? {}; // none if the host died between making folder and record
   const pid = numberField(record, "pid");
   const startTime = textField(record, "pidStartTime");
   return { leader: pid === undefined || !startTime ? null : { pid, startTime }, marker };
 }
 
-/** Four short fields. */
+/** A record has four short fields. */
 const MAX_RECORD_BYTES = 16 * 1024;
 
 function readFields(path: string): Fields | undefined {
@@ -139,7 +139,7 @@ function readFields(path: string): Fields | undefined {
   return Buffer.isBuffer(bytes) ? parseFields(bytes.toString("utf8")) : undefined;
 }
 
-/** Bounds of all recordings together; beyond them, those that ended first are removed. */
+/** Limits for all recordings together. Beyond them, the recordings that ended first are removed. */
 interface RecordingBounds {
   readonly recordingsMaxBytes: number;
   readonly recordingsMaxCount: number;

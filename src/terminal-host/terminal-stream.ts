@@ -5,7 +5,7 @@ import { GONE, openHostConnection, unavailable } from "./host-connection.ts";
 import { readContinued, readExit, readSnapshot } from "./replies.ts";
 import type { TerminalExit, TerminalSize, TerminalStream } from "./terminal-info.ts";
 
-/** Above this the connection is paused until the consumer took something, and the host holds back. */
+/** Above this size, the connection is paused, and with it the host, until the consumer has read some output. */
 const QUEUE_HIGH_BYTES = 256 * 1024;
 
 interface Taker {
@@ -23,7 +23,7 @@ export async function openTerminalStream(
   let ended: { readonly error: Error | null } | undefined;
   const takers: Taker[] = [];
   const exit = Promise.withResolvers<TerminalExit>();
-  exit.promise.catch(() => undefined); // a reader of the output alone need not handle it
+  exit.promise.catch(() => undefined); // so that a caller that reads only the output does not have to handle it
 
   function end(error: Error | null): void {
     if (ended !== undefined) return;
@@ -32,7 +32,7 @@ export async function openTerminalStream(
     for (const taker of takers.splice(0)) settle(taker);
   }
 
-  /** False when there is nothing yet. */
+  /** @returns false if there is nothing to deliver yet */
   function settle(taker: Taker): boolean {
     const data = queue.shift();
     if (data !== undefined) {
@@ -84,7 +84,7 @@ export async function openTerminalStream(
     },
   );
 
-  // Not a generator, whose promises would delay the echo of a keystroke.
+  // This is not a generator, because a generator's promises would delay the echo of a keystroke.
   const output: AsyncIterableIterator<Uint8Array | TerminalSize> = {
     [Symbol.asyncIterator]: () => output,
     next: () =>

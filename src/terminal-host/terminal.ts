@@ -17,7 +17,7 @@ import { createOutputFlow, createViewer, type Viewer, type ViewerPlace } from ".
 /** One program with its screen, raw log and viewers; kept after the program's end until it is forgotten. */
 export type Terminal = ReturnType<typeof startTerminal>;
 
-/** Where a reader continues without a screen. */
+/** The offset and size with which a reader continues, without receiving a screen. */
 export interface Continued extends TerminalSize {
   readonly offset: number;
 }
@@ -26,7 +26,7 @@ type PlacedSnapshot = ViewerPlace & { readonly answer: TerminalSnapshot };
 
 /** How long a snapshot waits for the model to show all earlier output. */
 const SNAPSHOT_WAIT_MS = 2_000;
-/** The part of the raw log that the model may be behind; the rest is for output that comes while a screen is painted. */
+/** How far the model may be behind, as a share of the raw log. The rest is for output that comes while a screen is painted. */
 const MODEL_SHARE_OF_LOG = 0.85;
 
 /** Starts `spec` (already checked) in a new terminal. */
@@ -81,7 +81,7 @@ export function startTerminal(
       feed.reached(offset);
       flow.update();
     },
-    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // it ended or does not read
+    onAnswer: (data) => void pty.write(Buffer.from(data)).catch(() => undefined), // the program has ended, or does not read
   });
 
   function onOutput(data: Buffer): void {
@@ -97,7 +97,7 @@ export function startTerminal(
     flow.update();
   }
 
-  /** The disk is full: history has a gap, screen and live viewers do not. */
+  /** Used when the disk is full: history then has a gap, but the screen and live viewers do not. */
   function passDirectly(data: Buffer, offset: number): void {
     feed.skipTo(log.endOffset);
     screens.direct(terminalId, { offset, data: Uint8Array.from(data) });
@@ -110,7 +110,7 @@ export function startTerminal(
     lastScreen = paint(log.endOffset);
     lastScreen.then(
       () => screens.close(terminalId),
-      () => undefined, // callers of snapshot get the error
+      () => undefined, // callers of `snapshot` receive the error
     );
     for (const viewer of viewers) viewer.onEnd(exit);
     if (viewers.size === 0) log.release();
@@ -140,7 +140,7 @@ export function startTerminal(
     write,
     /** Writes only while the output ends at `offset`. @returns whether it was written */
     async writeIfUnchanged(data: Uint8Array, offset: number): Promise<boolean> {
-      // Nothing is awaited before the write: the caller has not seen output that comes later.
+      // Do not await anything before the write, because the caller has not seen output that comes in between.
       if (!pty.readPending() || log.endOffset !== offset) return false;
       await write(data);
       return true;
@@ -167,7 +167,7 @@ export function startTerminal(
     },
     /** The screen of the model now, without waiting for it to catch up with a flood. */
     snapshotNow: () => lastScreen ?? paint(0),
-    /** The place of a reader that has everything before `offset`; undefined if the log no longer has the output after it. */
+    /** Where a reader that has everything before `offset` continues; undefined if the log no longer has the output after that. */
     continueAt(offset: number | undefined): (ViewerPlace & { readonly answer: Continued }) | undefined {
       if (offset === undefined || !Number.isSafeInteger(offset)) return undefined;
       if (offset < log.startOffset || offset > log.endOffset) return undefined;
@@ -205,7 +205,7 @@ export function startTerminal(
         });
       return ending;
     },
-    /** Drops the screen of an ended terminal; its readers keep reading. @returns what to note of its recording */
+    /** Drops the screen of an ended terminal; its readers keep reading. @returns the description of its recording */
     release(): RecordingDescription {
       screens.close(terminalId);
       if (viewers.size === 0) log.release();

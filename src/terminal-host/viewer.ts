@@ -9,18 +9,18 @@ import type { TerminalExit } from "./terminal-info.ts";
 /** One attached reader of a terminal's output. Output that it has not received yet is in the raw log, not in memory. */
 export type Viewer = ReturnType<typeof createViewer>;
 
-/** With more than this unsent, a viewer continues from the log once the socket has drained. */
+/** If more than this is unsent, a viewer continues from the log once the socket has drained. */
 const SOCKET_HIGH_BYTES = 256 * 1024;
-/** Frame size while catching up: larger frames measured no faster. */
+/** Frame size while catching up: larger frames were no faster (measured). */
 const CATCH_UP_BYTES = 64 * 1024;
 
-/** Where a viewer begins: after `offset` bytes and the first `sizes` sizes. */
+/** The point from which a viewer receives output: after `offset` bytes and the first `sizes` sizes. */
 export interface ViewerPlace {
   readonly offset: number;
   readonly sizes: number;
 }
 
-/** `onProgress` is called when the backlog shrank, `onClose` once when the viewer is gone. */
+/** `onProgress` is called whenever the backlog has shrunk, `onClose` once, when the viewer is gone. */
 export function createViewer(
   socket: Socket,
   { log, sizes }: { readonly log: RawLog; readonly sizes: SizeHistory },
@@ -102,12 +102,12 @@ export function createViewer(
   };
 }
 
-/** The program is paused while even the fastest reader is more than this behind, until it is less than the lower mark behind. */
+/** The program is paused when even the fastest reader is more than this behind, until that reader is at most `READER_LOW_BYTES` behind. */
 const READER_HIGH_BYTES = 1024 * 1024;
 const READER_LOW_BYTES = 256 * 1024;
-/** At most this long at a time; then that reader is ignored until it has caught up. */
+/** A reader pauses the program for at most this long at a time. Then it is ignored until it has caught up. */
 const READER_HOLD_MS = 1_000;
-/** A program paused for the model continues at this part of the bound, a few batches later. */
+/** A program that was paused for the model continues at this share of the limit, which the model reaches a few batches later. */
 const MODEL_RESUME = 0.97;
 
 /**
@@ -139,7 +139,7 @@ export function createOutputFlow(
     return least === Number.POSITIVE_INFINITY ? 0 : least;
   }
 
-  /** To be called after output, and whenever a backlog shrank. */
+  /** Call this after output, and whenever a backlog has shrunk. */
   function update(): void {
     modelHolds = modelBacklogBytes() > (modelHolds ? modelMaxBytes * MODEL_RESUME : modelMaxBytes);
     const hold = fastest() > (readersHold ? READER_LOW_BYTES : READER_HIGH_BYTES);

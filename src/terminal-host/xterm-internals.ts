@@ -2,10 +2,10 @@ import headlessModule, { type Terminal } from "@xterm/headless";
 
 /**
  * Internals of `@xterm/headless` without a public API: saved cursors, scroll regions, tab stops, character sets, underline styles,
- * links. Its version is pinned, and {@link insidesOf} refuses one with other internals.
+ * links. The package's version is pinned, and {@link insidesOf} rejects a version with other internals.
  */
 export interface XtermInternals {
-  /** A reset makes new ones. */
+  /** A reset of the terminal replaces these buffers. */
   readonly buffers: { readonly normal: InnerBuffer; readonly alt: InnerBuffer };
   readonly input: {
     readonly _curAttrData: InnerAttributes;
@@ -28,7 +28,7 @@ export interface InnerBuffer {
   readonly y: number;
   readonly ybase: number;
   readonly savedX: number;
-  /** Counted from the first line of the scrollback. */
+  /** A row, counted from the first line of the scrollback. */
   readonly savedY: number;
   readonly savedCurAttrData: InnerAttributes;
   readonly savedCharset: unknown;
@@ -60,7 +60,7 @@ export interface InnerAttributes {
 
 /** Underline style, its colour, and the link of a cell. */
 export interface InnerExtended {
-  /** For a link always the link's; the program's own is in `_ext`, at {@link UNDERLINE_STYLE}. */
+  /** In a link, this is always the link's underline; the program's own style is in `_ext`, at {@link UNDERLINE_STYLE}. */
   readonly underlineStyle: number;
   readonly _ext: number;
   readonly underlineColor: number;

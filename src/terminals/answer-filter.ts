@@ -6,10 +6,10 @@ const pasteStart = "200~";
 const pasteEnd = Buffer.from("\x1b[201~");
 const stringEnd = Buffer.from("\x1b\\");
 
-/** Longer than any answer except a clipboard's; anything longer passes. */
+/** Longer than any answer except one with the clipboard's content. Anything longer passes. */
 const maxHeldBytes = 64 * 1024;
 
-/** The kind and the end of what an escape character starts. `part`: possibly an incomplete answer. */
+/** What an escape character starts: its kind and where it ends. `part`: it may be an incomplete answer. */
 type Found = { readonly kind: "key" | "answer" | "paste"; readonly end: number } | { readonly kind: "part" };
 
 /**
@@ -21,7 +21,7 @@ type Found = { readonly kind: "key" | "answer" | "paste"; readonly end: number }
 export class AnswerFilter {
   /** The start of a possible answer. */
   #held = noBytes;
-  /** In a paste, the last bytes that passed, since its end may come in pieces; else null. */
+  /** In a paste, the last bytes that passed, because the marker of its end may come in pieces; otherwise null. */
   #pasteTail: Buffer | null = null;
 
   /** Whether input is held back until more comes or {@link flush} is called. */
@@ -60,14 +60,14 @@ export class AnswerFilter {
     return Buffer.concat(kept);
   }
 
-  /** @returns what was held back: it was input */
+  /** @returns the bytes that were held back, which turned out to be input */
   flush(): Buffer {
     const held = this.#held;
     this.#held = noBytes;
     return held;
   }
 
-  /** The end of the paste that continues at `at`; `at` outside of a paste. */
+  /** Where the paste that continues at `at` ends; outside of a paste, `at` itself. */
   #endOfPaste(bytes: Buffer, at: number): number {
     if (this.#pasteTail === null) return at;
     const before = this.#pasteTail.byteLength;
@@ -97,7 +97,7 @@ function readSequence(bytes: Buffer, start: number): Found {
   }
 }
 
-// Parameters and intermediates of a control sequence; no answer has more.
+// Maximum length of the parameters and intermediates of a control sequence; no answer has more.
 const maxSequenceBytes = 256;
 
 function readCsi(bytes: Buffer, start: number): Found {
@@ -124,7 +124,7 @@ function isAnswer(sequence: string): boolean {
   return /^(?:[03]n|[\d;]+\$y|[\d;:]+t|[23];[\d;]+x)$/.test(sequence);
 }
 
-/** A string (OSC, DCS, APC). `head` is how an answer begins, `mayBegin` what can still become one. */
+/** A string (OSC, DCS, APC). `head` matches the beginning of an answer, `mayBegin` bytes that can still become one. */
 function readString(
   bytes: Buffer,
   start: number,
@@ -134,7 +134,7 @@ function readString(
   const text = bytes.toString("latin1", start + 2, start + maxSequenceBytes);
   const begins = head.exec(text)?.[0];
   if (begins === undefined) return mayBegin.test(text) && text.length < maxSequenceBytes - 2 ? { kind: "part" } : key;
-  // Without a parameter it is Alt and a letter.
+  // Without a parameter, it is Alt with a letter.
   if (bytes[start + 1] === 0x50 && begins.length === 1) return key;
   const string = bytes.subarray(start + 2);
   const ends = [string.indexOf(stringEnd), bytes[start + 1] === 0x5d ? string.indexOf(bel) : -1].filter(

@@ -6,18 +6,18 @@ export interface CastPart {
   readonly recording: TerminalRecording;
   readonly beginsAt: number;
   readonly endsAt: number;
-  /** Whether the terminal showed no other session afterwards. */
+  /** Whether this part is the terminal's last: no other session was shown after it. */
   readonly isLast: boolean;
 }
 
-/** How much the filter reads before a moment in the middle of output, to find the sequence that it is in. */
+/** To start in the middle of output, the filter begins to read this long before it, to find the sequence in which that moment falls. */
 const lookBackMs = 500;
-/** Characters that are yielded together: fewer steps for many small lines. */
+/** This many characters are yielded together, so that many small lines take fewer steps. */
 const pageLength = 32 * 1024;
 
 /**
- * The parts in order as an asciicast: head, then output and sizes, with the seconds since `zeroAt`. Begins with the screen at `fromAt`,
- * unless that is the beginning.
+ * The parts in order as an asciicast: head, then output and sizes, with the seconds since `zeroAt`. It begins with the screen at `fromAt`,
+ * unless `fromAt` is the beginning of the recording.
  * @see https://docs.asciinema.org/manual/asciicast/v2/
  */
 export async function* castLines(

@@ -31,7 +31,7 @@ interface AttachmentDeps {
   readonly memory: MinorGc;
 }
 
-/** The pieces of a terminal's answer come within this time; anything else was typed. */
+/** The pieces of a terminal's answer come within this time. Bytes that are still incomplete after it were typed. */
 const answerGapMs = 50;
 
 /** The amount of input that the host buffers for a program that does not read. */
@@ -48,7 +48,7 @@ interface AttachedViewer {
   typingBytes: number;
   cancelFlush: () => void;
   begun: boolean;
-  /** The last `viewers` frame it got. */
+  /** The last `viewers` frame that this viewer received. */
   seen: string;
 }
 
@@ -62,7 +62,7 @@ export class Attachment {
   #viewerStates: ViewerStates = [];
   #applied: TerminalSize | null = null;
   #nextId = 1;
-  /** The viewer that typed last, if nothing else happened since: its next key changes no `viewers` frame. */
+  /** The viewer that typed last, if nothing else has happened since. Its next key then does not change any `viewers` frame. */
   #typing: number | null = null;
   #exit: TerminalExit | null = null;
   /** The last screen, for viewers that had not seen the program's end. */
@@ -74,7 +74,7 @@ export class Attachment {
     this.terminalId = terminalId;
     this.#onEmpty = onEmpty;
     this.#shared = new SharedOutput(deps);
-    // A viewer that is skipped at the end has no stream, and the host may already have dropped the terminal.
+    // If a viewer is skipped when the program ends, it has no stream, and the host may already have dropped the terminal.
     this.#stopListening = deps.host.onExit((ended) => {
       if (ended?.terminalId === terminalId) this.#exit ??= ended.exit;
     });
@@ -165,7 +165,7 @@ export class Attachment {
       });
   }
 
-  /** A program's end is reported as its exit; one that does not read loses input, as in any terminal. */
+  /** If the program has ended, its exit is reported separately. A program that does not read loses input, as in any terminal. */
   #inputLost(reason: string): void {
     this.#deps.log.debug({ terminalId: this.terminalId, reason }, "input was lost");
   }
@@ -244,14 +244,14 @@ export class Attachment {
     try {
       return await host.snapshot(this.terminalId);
     } catch {
-      // The host has dropped it; its recording is kept longer.
+      // The host has dropped the terminal, but keeps its recording longer.
       const recording = await host.recording(this.terminalId).catch(() => null);
       return recording === null ? null : recording.screenAt(recording.endsAt).catch(() => null);
     }
   }
 }
 
-/** Where a viewer continues: in the same terminal only, and only with frames that have offsets. */
+/** The offset at which a viewer continues, which is possible only in the same terminal and with frames that have offsets. */
 function fromOf({ protocol, continueAt }: ViewRequest, terminalId: string): number | undefined {
   return protocol === "v1" && continueAt?.terminalId === terminalId ? continueAt.offset : undefined;
 }

@@ -21,7 +21,7 @@ interface FeedDeps {
 
 /**
  * Feeds one viewer with a terminal's output: first through a separate stream, until it has caught up with the shared one. A viewer that
- * is too slow is skipped: it gets nothing until its link has drained, and then continues with the current screen.
+ * is too slow is skipped: it receives nothing until its link has drained, and then continues with the current screen.
  */
 export class Feed implements OutputSubscriber {
   readonly #deps: FeedDeps;

@@ -21,7 +21,7 @@ export const noBytes: Buffer = Buffer.alloc(0);
 /** A piece of a terminal's output with its offset, framed once for all viewers. */
 export class OutputChunk {
   readonly data: Buffer;
-  /** Bytes of output before it. */
+  /** The number of output bytes before this chunk. */
   readonly offset: number;
   #frame: Buffer | undefined;
   #text: { readonly carry: Buffer; readonly output: TextOutput } | undefined;
@@ -35,7 +35,7 @@ export class OutputChunk {
     return this.offset + this.data.byteLength;
   }
 
-  /** The part after `offset`. */
+  /** The part of this chunk after `offset`. */
   after(offset: number): OutputChunk {
     return offset <= this.offset ? this : new OutputChunk(this.data.subarray(offset - this.offset), offset);
   }
@@ -46,7 +46,7 @@ export class OutputChunk {
     return this.#frame;
   }
 
-  /** As text frames, after `carry` of the previous output. */
+  /** As text frames, beginning with `carry`, the incomplete character of the previous output. */
   textFrames(carry: Buffer): TextOutput {
     if (this.#text === undefined || !this.#text.carry.equals(carry)) {
       this.#text = { carry, output: toTextOutput(carry, this.data) };
@@ -89,7 +89,7 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const quote = 0x22;
 
-/** The first brace of what may be a JSON object; else -1. An object with members begins with a brace and a quote. */
+/** The index of the first brace if the text may be a JSON object, else -1. An object with members begins with a brace and a quote. */
 function firstBraceOfObject(text: Buffer): number {
   const last = text.findLastIndex((byte) => !isBlank(byte));
   if (text[last] !== closeBrace) return -1;
@@ -106,7 +106,7 @@ function isBlank(byte: number): boolean {
   return blank.has(byte);
 }
 
-/** Sends what happens in a terminal in the viewer's protocol. */
+/** Sends a terminal's output and events in the viewer's protocol. */
 export interface FrameWriter {
   hello(frame: {
     readonly terminalId: string;
@@ -150,7 +150,7 @@ function plainWriter(link: ViewerLink): FrameWriter {
     size: () => undefined,
     viewers: () => undefined,
     exit(exit) {
-      send(toTextFrames(carry)); // the program ended inside a character
+      send(toTextFrames(carry)); // the program ended in the middle of a character
       carry = noBytes;
       link.sendText(JSON.stringify(exitFrame(exit)));
     },

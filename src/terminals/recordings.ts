@@ -27,7 +27,7 @@ export interface Recordings {
   info(sessionId: string, caller: Caller): Promise<RecordingInfo>;
   /**
    * The lines of an asciicast (version 2), each with its newline, read on demand.
-   * @param from a date-time, or seconds since the recording's start; the screen of that moment comes first
+   * @param from a date-time, or seconds since the recording's start; the lines begin with the screen at that moment
    * @throws PosternError `session_not_found` | `recording_not_found` | `rate_limited` before the first line
    */
   play(
@@ -36,7 +36,7 @@ export interface Recordings {
     caller: Caller,
   ): Promise<AsyncGenerator<string, void>>;
   /**
-   * Removes the recordings with the session's title, prompts, chat messages in Postern and catalog text, so that with the embedded store,
+   * Removes the recordings, and the session's title, prompts, chat messages in Postern and catalog text, so that with the embedded store,
    * no file in the state folder except memory contains the conversation. The agent's transcript is kept, but the catalog ignores its
    * existing content. If the agent resumes the session, its terminal is recorded again.
    * @throws PosternError `session_not_found` | `session_busy` while its agent runs
@@ -54,9 +54,9 @@ export interface RecordingsDeps {
   readonly catalog: Pick<Catalog, "forget">;
   readonly forgetInChats: ForgetInChats;
   readonly attachments: Pick<Attachments, "forget">;
-  /** Revokes the links to a session, by its names. */
+  /** Revokes the links to a session, given its ids. */
   readonly forgetShares: (sessionIds: readonly string[]) => Promise<void>;
-  /** Deletes what accounts saw of a session's files, by its names. */
+  /** Deletes the record of which files of a session accounts have seen, given its ids. */
   readonly forgetLooks: (sessionIds: readonly string[]) => Promise<void>;
   readonly notes: Pick<NoteStore, "forget">;
   /** Erases deleted content from the store's files. */
@@ -66,7 +66,7 @@ export interface RecordingsDeps {
   readonly log: Log;
 }
 
-/** Of files, on a slow disk. */
+/** The time that removing files takes on a slow disk. */
 const removalMs = 5_000;
 const removalPauseMs = 10;
 
@@ -74,7 +74,7 @@ const removalPauseMs = 10;
 export function createRecordings(deps: RecordingsDeps): Recordings {
   const { db, host, locator, clock } = deps;
 
-  /** The session's part of each recording that is left, oldest first. */
+  /** The session's part of each recording that still exists, oldest first. */
   async function partsOf(sessionId: string, caller: Caller): Promise<readonly CastPart[]> {
     const { record } = await locator.locate(sessionId, caller);
     const times = await recordingsOf(db, record.sessionId);
@@ -126,7 +126,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
             `Session ${record.sessionId} is running and still being recorded. Close it first.`,
           );
         }
-        // Done first, so that after a crash the text stays hidden and the next gateway erases it.
+        // This is done first. After a crash, the text then stays hidden, and the next gateway erases it.
         const catalog = session.template.transcriptFormat === null ? null : await deps.catalog.forget(record);
         const shown = await removeRecordings(record.sessionId);
         const inboxes = await removeInbox(session);
@@ -161,7 +161,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
   ): Promise<{ readonly sizes: readonly number[]; readonly kept: number }> {
     const sizes: number[] = [];
     const all = new Set((await recordingsOf(db, sessionId)).map(({ terminalId }) => terminalId));
-    // Files first: after a crash, the store still lists them.
+    // The files are removed first, because after a crash the store still lists them.
     for (const terminalId of await terminalsOfOnly(db, sessionId)) {
       all.delete(terminalId);
       const recording = await host.recording(terminalId);
@@ -174,7 +174,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
     return { sizes, kept: others.filter((recording) => recording !== null).length };
   }
 
-  /** The host answers before it has removed the files. */
+  /** Waits for the files to be gone, because the host answers before it has removed them. */
   async function untilGone(terminalId: string): Promise<void> {
     const until = clock.now() + removalMs;
     while ((await host.recording(terminalId)) !== null) {
@@ -185,7 +185,7 @@ export function createRecordings(deps: RecordingsDeps): Recordings {
     }
   }
 
-  /** The folder of its newest launch, unless another session uses it too. */
+  /** Removes the folder of the session's newest launch, unless another session uses it too. */
   async function removeInbox({
     record,
     stored,

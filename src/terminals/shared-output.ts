@@ -10,7 +10,7 @@ export interface OutputSubscriber {
   unsentBytes(): number;
   take(chunk: OutputChunk): void;
   resized(size: TerminalSize): void;
-  /** It was removed because it was too slow. */
+  /** Called when the subscriber was removed because it was too slow. */
   onSkipped(): void;
   /** The stream ended, because the program exited or the stream broke. */
   onEnded(end: StreamEnd): void;
@@ -21,9 +21,9 @@ export type StreamEnd =
   | { readonly kind: "exit"; readonly exit: TerminalExit }
   | { readonly kind: "broken"; readonly error: unknown };
 
-/** While even the fastest subscriber has more than this unsent, the stream is paused, and so is the program. */
+/** If even the fastest subscriber has more than this unsent, the stream is paused, and so is the program. */
 export const holdBytes = 256 * 1024;
-/** At most this long at a time; then that subscriber is skipped too. */
+/** The stream is paused for at most this long at a time; then that subscriber is skipped too. */
 export const holdMs = 1_000;
 /** With more than this unsent, a subscriber is skipped. */
 const skipBytes = 1024 * 1024;
@@ -43,7 +43,7 @@ export class SharedOutput {
     this.#memory = memory;
   }
 
-  /** Adds `subscriber` if it has everything that was sent so far, so that it needs no separate stream. */
+  /** Adds `subscriber` if it has received everything that was sent so far and so needs no separate stream. */
   join(subscriber: OutputSubscriber, size: TerminalSize): boolean {
     if (this.#stream === null || subscriber.offset < this.#offset) return false;
     this.#subscribers.add(subscriber);
@@ -95,7 +95,7 @@ export class SharedOutput {
     } catch (error) {
       end = { kind: "broken", error };
     }
-    if (this.#stream !== stream) return; // the last subscriber left, which closed it
+    if (this.#stream !== stream) return; // the stream was closed when the last subscriber left
     this.#stream = null;
     const subscribers = [...this.#subscribers];
     this.#subscribers.clear();

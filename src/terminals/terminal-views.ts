@@ -16,7 +16,7 @@ export interface FoundTerminal {
   /** Called for each viewer before it attaches; the returned function is called when that viewer has left. Null if the terminal is being ended. */
   readonly watch: (viewer: {
     readonly mode: TerminalMode;
-    /** A driver that asked for permission requests in the terminal. */
+    /** Whether the viewer is a driver that wants permission requests to appear in the terminal. */
     readonly permissionsInTerminal: boolean;
   }) => (() => void) | null;
 }
@@ -32,7 +32,7 @@ export interface EndedTerminal {
 /** @returns null when the session has no live terminal here, or none that the caller may see */
 export type FindTerminal = (sessionId: string, caller: Caller) => FoundTerminal | null | Promise<FoundTerminal | null>;
 
-/** For sessions without a live terminal. */
+/** What viewers of a session without a live terminal need. */
 export interface EndedTerminals {
   /** Starts its program again. @throws PosternError when it cannot */
   resume(
@@ -60,10 +60,10 @@ export interface TerminalViews {
   close(): void;
 }
 
-/** Maximum viewers of one terminal, and of all: far more than anyone has windows. */
+/** The maximum number of viewers, of one terminal and of all: far more than anyone has windows. */
 const maxViewersOfOne = 64;
 const maxViewers = 512;
-/** Input that comes before the terminal is ready. */
+/** The limit for input that arrives before the terminal is ready. */
 const maxEarlyBytes = 1024 * 1024;
 
 export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
@@ -121,7 +121,7 @@ export function createTerminalViews(deps: TerminalViewsDeps): TerminalViews {
         }
         if (leaving.signal.aborted) return;
         if (found === null) return showLastScreen(await deps.gone.remains(sessionId, caller, leaving.signal));
-        // A terminal that is being ended is gone at the next check.
+        // If the terminal is being ended, it is gone at the next check.
         if (!attach(found, wanted, size)) await enter();
       }
 

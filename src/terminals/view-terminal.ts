@@ -15,7 +15,7 @@ interface SessionTerminalsDeps {
   readonly spawn: (input: SpawnInput, caller: Caller, signal: AbortSignal) => Promise<SpawnOutput>;
 }
 
-// The exit was not observed, or it never ran under this gateway.
+// Used if the exit was not observed, or the program never ran under this gateway.
 const unknownExitCode = -1;
 
 /** The terminals of sessions: `find` live ones, `gone` for the others. */
@@ -48,7 +48,7 @@ export function createSessionTerminals(deps: SessionTerminalsDeps): {
     }
   }
 
-  /** The last screen of its terminal, if it is kept. */
+  /** The last screen of a session's terminal, if it is kept. */
   async function leftOf(
     record: LocatedSession["record"],
     signal: AbortSignal,

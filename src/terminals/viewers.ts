@@ -13,12 +13,12 @@ export interface ViewerLink {
 
 export interface ViewRequest {
   readonly sessionId: string;
-  /** Undefined: drive if the caller has `coding:drive`, otherwise observe. */
+  /** If undefined, the viewer drives if the caller has `coding:drive`, and otherwise observes. */
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number } | undefined;
-  /** `plain`: text frames. `v1`: the subprotocol of `wire/terminal`. */
+  /** `plain` uses text frames; `v1` is the subprotocol defined in `wire/terminal`. */
   readonly protocol: "plain" | "v1";
-  /** Where a reconnecting viewer was; without an offset it gets the screen. It does not restart an ended agent. */
+  /** How far a reconnecting viewer had read; without an offset, it receives the screen. It does not restart an ended agent. */
   readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
   /** While this driver is connected, permission requests appear in the terminal and not through the gateway. */
   readonly permissionsInTerminal: boolean;
@@ -41,11 +41,11 @@ interface ViewerState {
   readonly mode: TerminalMode;
   /** Null until it is known. */
   readonly size: TerminalSize | null;
-  /** The order of its last input or resize, as a count; 0 for never. */
+  /** When it last typed or resized, as a position in the order of all such events; 0 for never. */
   readonly actedAt: number;
 }
 
-/** All viewers of one terminal, in the order in which they came. */
+/** All viewers of one terminal, in the order in which they attached. */
 export type ViewerStates = readonly ViewerState[];
 
 export type ViewerEvent =
@@ -73,8 +73,8 @@ export function nextViewerStates(all: ViewerStates, event: ViewerEvent): ViewerS
 }
 
 /**
- * The viewer whose size the terminal has: the driver that last typed or resized, or else the first one. Null when no driver
- * has a size: then the terminal keeps its own.
+ * The viewer that determines the terminal's size: the driver that last typed or resized, or else the first driver. Null if no driver
+ * has a size; the terminal then keeps its current size.
  */
 export function sizeOwner(all: ViewerStates): (ViewerState & { readonly size: TerminalSize }) | null {
   let owner: (ViewerState & { readonly size: TerminalSize }) | null = null;

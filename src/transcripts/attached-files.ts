@@ -16,19 +16,19 @@ export function attachedAt(path: string): AttachedRef | null {
   return attachmentId === undefined ? null : { attachmentId, path };
 }
 
-/** Longer lines cannot be such a line, and are skipped. */
+/** A longer line cannot mention an attachment, and is skipped. */
 const maxLineLength = 4_400;
 /** More than a prompt can have. */
 const maxLines = 50;
 
-/** How a prompt names a file to an agent that takes paths. */
+/** The line that mentions a file in a prompt, for an agent that accepts paths. */
 export function attachedPathLine(path: string): string {
   return `Attached file: ${path}`;
 }
 
 /**
  * A prompt without the lines at its end that Postern added to mention attachments. A text that has only such lines stays unchanged. The
- * time depends only on the end of the text.
+ * time this takes depends only on the end of the text.
  */
 export function splitAttached(text: string): { readonly text: string; readonly files: readonly AttachedRef[] } {
   const files: AttachedRef[] = [];

@@ -1,4 +1,4 @@
-/** Inspects a line of JSON without parsing it: enough to find its kind, at the cost of the bytes before the answer. */
+/** Inspects a line of JSON without parsing it: enough to find its kind, reading only the bytes up to the answer. */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -18,7 +18,7 @@ export type Verdict = "go_on" | "stop";
 interface Peek {
   /**
    * Visits the members of the object at `at`, in order.
-   * @param visit gets the key and the position of its value
+   * @param visit receives the key and the position of its value
    * @returns false if the visited bytes are not a JSON object
    */
   members(line: Buffer, at: number, visit: (key: string, valueAt: number) => Verdict): boolean;

@@ -135,8 +135,8 @@ function compressedSource(file: FileHandle, stamp: FileStamp, path: string): Lin
 const buffer = Buffer.allocUnsafe(256 * 1024);
 
 /**
- * {@link openLineSource} with blocking calls, for a process that reads many transcripts and serves no one: small files take a tenth of the
- * time.
+ * {@link openLineSource} with blocking calls, for a process that reads many transcripts and serves no requests: small files take a tenth of
+ * the time.
  * @throws PosternError `transcript_unreadable`
  */
 export async function openBlockingSource(path: string, onForbidden: () => void): Promise<LineSource | null> {
@@ -253,7 +253,7 @@ const maxHeadBytes = 4_096;
 
 /**
  * The session id from the first line of a transcript whose name has only its start: a UUID in `sessionId`. Null for any other file, and
- * while the line is incomplete. Synchronous: some hundred bytes.
+ * while the line is incomplete. Synchronous, because it reads only some hundred bytes.
  */
 export function headId(path: string, beginning: string | null): string | null {
   const [head] = firstBytes(path).toString("utf8").split("\n", 2);

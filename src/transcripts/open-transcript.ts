@@ -38,7 +38,7 @@ export interface TranscriptSummary {
   readonly updatedAt: string | null;
   readonly turnCount: number;
   readonly lastTurn: TurnState;
-  /** Lines of turns: while the count stays, no turn has grown. */
+  /** The number of lines in turns. While it stays the same, no turn has grown. */
   readonly turnLines: number;
   readonly sizeBytes: number;
   /** Lines that could not be read. A damaged line within a turn is counted when the turn is read. */
@@ -231,7 +231,7 @@ export function createOpenTranscript(
   };
 }
 
-/** Whether a turn was interrupted is in later lines, so the cached turn does not have it. */
+/** Adds whether the turn was interrupted. Only later lines show this, so the cached turn does not contain it. */
 function asItEnded(turn: Turn, mark: TurnMark | undefined): Turn {
   return mark?.interrupted === true ? { ...turn, interrupted: true } : turn;
 }

@@ -21,7 +21,7 @@ export function titleFrom(text: string): string | null {
 }
 
 /**
- * The first line of a prompt with words, without Markdown syntax. A line that is too long for a title is cut after a sentence or between
+ * The first line of a prompt that contains words, without Markdown syntax. A line that is too long for a title is cut after a sentence or between
  * words.
  */
 export function promptTitle(prompt: string): string | null {

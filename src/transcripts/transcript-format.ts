@@ -16,7 +16,7 @@ interface FormatParts {
   picturesOf?(line: Fields): readonly (string | null)[];
   /** The paths of files that this line passes to the agent in addition to the text. */
   filesOf?(line: Fields): readonly string[];
-  /** Builds an answer: the result takes each line, and returns false for one that cannot be parsed. */
+  /** Builds an answer. Call the returned function with each line; it returns false if the line cannot be parsed. */
   createAnswer(draft: TurnDraft, mark: TurnMark): (bytes: Buffer) => boolean;
   /** Collects the text of all lines except prompts, for search; `turn` is null before the first one. */
   readAnswerText(bytes: Buffer, memory: CollectorMemory, turn: CollectorTurn | null): void;

@@ -55,7 +55,7 @@ export function createTranscripts({
   readonly formats: TranscriptFormats;
   readonly clock: Clock;
   readonly log: Log;
-  /** The number of indexed transcripts, least recently used first out; 64 by default. */
+  /** The most transcripts that stay indexed, 64 by default. The least recently used is dropped first. */
   readonly maxOpen?: number;
 }): Transcripts {
   const opened = new Map<string, OpenTranscript>();
@@ -105,7 +105,7 @@ export function createTranscripts({
     }
   }
 
-  /** One call per file at a time: later ones find it scanned. */
+  /** Runs one call per file at a time: later calls find the file already scanned. */
   function withTranscript<T>(
     path: string,
     format: string,

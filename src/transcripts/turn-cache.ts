@@ -8,7 +8,7 @@ export interface TurnCache {
   clear(): void;
 }
 
-/** Keeps at most `maxCharacters` of turns, least recently used first out. */
+/** Keeps at most `maxCharacters` of turns, and drops the least recently used first. */
 export function createTurnCache(maxCharacters: number): TurnCache {
   const kept = new Map<string, { readonly turn: Turn; readonly characters: number }>();
   let characters = 0;

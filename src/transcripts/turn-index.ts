@@ -72,7 +72,7 @@ const factsSchema = z.object({
   model: textSchema,
   /** The agent's title. */
   ownTitle: textSchema,
-  /** Its start. */
+  /** The start of the first prompt. */
   firstPrompt: textSchema,
   createdAt: textSchema,
   updatedAt: textSchema,

@@ -22,7 +22,7 @@ const maxInputMembers = 2_000;
 const maxTurnCharacters = 8_000_000;
 /** The length of results in a very long turn. */
 const lateResultCharacters = 1_000;
-/** A text that would be cut shorter is left out. */
+/** A text that would be cut to fewer characters than this is left out. */
 const minCutCharacters = 1_000;
 
 /** The first `limit` characters, without half of a surrogate pair. */
@@ -69,7 +69,7 @@ export interface TurnDraft {
   /** Adds the call, or replaces the one with the same id, keeping its result if there is no newer one. */
   putCall(call: Omit<ToolCall, "type">): void;
   hasCall(id: string): boolean;
-  /** Sets the call's result, if there is such a call without one. */
+  /** Sets the call's result, if the call exists and has no result yet. */
   resolve(id: string, result: ToolResult): void;
   dropCall(id: string): void;
   /** Adds the images of a call's result, as base64. */

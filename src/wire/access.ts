@@ -34,7 +34,7 @@ export function isGraveScope(scope: Scope): boolean {
   return graveScopes.some((grave) => grave === scope);
 }
 
-/** Scopes requested by an app that names none. */
+/** The scopes for an app that requests none. */
 export const defaultAppScopes = [
   "coding:read",
   "coding:write",
@@ -44,7 +44,7 @@ export const defaultAppScopes = [
 export const folderScopes = ["files", "coding", "exec"] as const;
 export const folderScopeSchema = z.enum(folderScopes);
 
-/** The template for the directory name of a folder's worktrees. A name is one path component, and always has the branch. */
+/** The template for the directory name of a folder's worktrees. A name is one path component, and always contains the branch. */
 export const worktreeNameSchema = z
   .string()
   .max(100)

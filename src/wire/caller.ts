@@ -14,7 +14,7 @@ export interface Caller {
   readonly allowed?: { note(folder: { readonly dir: string; readonly scope: FolderScope }): void };
 }
 
-/** A caller's account and credential, as the owner of what it creates. A person's browsers and command line are one. */
+/** A caller's account and credential, as the owner of what it creates. A person's browsers and command line count as one owner. */
 export function callerKey({ accountId, kind, tokenId, app }: Pick<Caller, "accountId" | "kind" | "tokenId" | "app">) {
   const credential =
     kind === "token" ? `token:${tokenId}` : kind === "app" ? `app:${app?.appId}` : kind === "jwt" ? "jwt" : personal;
@@ -34,7 +34,7 @@ export function ownsKey(caller: Parameters<typeof callerKey>[0], key: string | n
 export interface AllowedDir {
   /** Real path. */
   readonly dir: string;
-  /** Whether the owner trusts its contents: it is registered with `coding`, or a request named it in permissive mode. */
+  /** Whether the owner trusts its contents: it is registered with `coding` or, in permissive mode, a request specified it. */
   readonly trusted: boolean;
 }
 

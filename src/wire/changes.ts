@@ -15,7 +15,7 @@ export const changedFileSchema = z.object({
   version: z.string().describe("A new value whenever the content of either side changes."),
 });
 
-/** With what a session's files are compared. */
+/** What a session's files are compared with. */
 export const diffAgainstSchema = z
   .enum(["base", "head", "seen"])
   .default("base")
@@ -85,7 +85,7 @@ export const closePreviewSchema = z
   })
   .meta({ id: "ClosePreview" });
 
-/** `GET /api/coding/dirs`: the directories of the sessions that the caller may see. */
+/** `GET /api/coding/dirs`: the directories of the sessions that the caller can see. */
 export const sessionDirsSchema = z
   .object({
     dirs: z

@@ -43,7 +43,7 @@ export const pendingPermissionSchema = z.object({
 
 const branchSchema = textSchema(250);
 
-/** A request for a worktree: `true` with `baseBranch` and `branch`, as the specification has it, or an object, in which both are optional. */
+/** A request for a worktree: `true` with `baseBranch` and `branch`, as in the specification, or an object in which both are optional. */
 const worktreeInputSchema = z
   .union([
     z.boolean(),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The longest draft, in characters. A longer one stays in its browser. */
+/** The longest draft, in characters. A longer draft is kept only in its browser. */
 export const maxDraftLength = 200_000;
 
 const versionSchema = z.int().min(0);

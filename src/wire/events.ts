@@ -21,7 +21,7 @@ export const eventIdSchema = z
   .string()
   .regex(/^[0-9A-HJKMNP-TV-Z]{26}$/, "Not an event id: use the 26-character `id` of an event you received.");
 
-// Ids, names and numbers only: events can leave the machine, prompts, turns and tool inputs must not.
+// Only ids, names and numbers: events can leave the machine, but prompts, turns and tool inputs must not.
 const head = {
   id: eventIdSchema,
   at: z
@@ -105,7 +105,7 @@ export const sessionClosedSchema = z
   .object({ kind: z.literal("session.closed"), ...head })
   .meta({ id: "SessionClosedEvent" });
 
-/** Title and labels are not in it, because they can describe the conversation. */
+/** The event does not contain the title and the labels, because they can describe the conversation. */
 export const sessionEditedSchema = z
   .object({ kind: z.literal("session.edited"), ...head, pinned: z.boolean(), archived: z.boolean() })
   .meta({ id: "SessionEditedEvent" });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { permissionModeSchema } from "./coding.ts";
 import { textSchema } from "./text.ts";
 
-/** A folder's id in routes: it follows from its path. */
+/** A folder's id in routes, derived from its path. */
 export const folderIdSchema = z.string().regex(/^[0-9a-f]{24}$/, { error: "Not the `folderId` of a folder" });
 
 const scriptSchema = textSchema(16_384);
@@ -28,7 +28,7 @@ export const variableNameSchema = z
   .max(200)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, { error: "Use letters, digits and `_`, and no digit at the start" });
 
-/** Variables of a profile. */
+/** The most variables in a profile. */
 export const maxProfileVariables = 100;
 const variableValueSchema = z
   .string()

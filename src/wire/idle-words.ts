@@ -5,7 +5,7 @@ const units = [
   { name: "second", ms: 1_000 },
 ] as const;
 
-/** Why a session has no agent: `ended after 12 hours idle`. Days are counted from two on. */
+/** Why a session has no agent: `ended after 12 hours idle`. From two days on, the time is given in days. */
 export function idleEndWords(idleMs: number): string {
   const unit = units.find(({ name, ms }) => idleMs >= (name === "day" ? 2 * ms : ms)) ?? units[3];
   const number = Math.floor(idleMs / unit.ms);

@@ -210,7 +210,7 @@ export const logDeletionSchema = z
   })
   .meta({ id: "LogDeletion" });
 
-/** All entries of a session at once (ours). */
+/** The result of deleting all entries of a session at once. The specification has no such route. */
 export const sessionLogDeletionSchema = z
   .object({
     success: z.boolean(),

@@ -163,7 +163,7 @@ export interface RuledRequest {
 export interface RuleVerdict {
   readonly effect: RuleEffect;
   readonly ruleIds: readonly string[];
-  /** For the agent, with a denial. */
+  /** The message to the agent, if the answer is a denial. */
   readonly message: string | null;
 }
 

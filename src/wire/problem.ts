@@ -93,7 +93,7 @@ export const problemCodes = [
 export type ProblemCode = (typeof problemCodes)[number];
 
 /**
- * The body of every error answer, `application/problem+json`.
+ * The body of every error response, `application/problem+json`.
  *
  * @see RFC 9457 section 3; `code` and `errors` are our extension members.
  */

@@ -7,7 +7,7 @@ export const maxLabels = 20;
 /** Maximum length of a label in characters, after normalization. */
 export const maxLabelLength = 50;
 
-/** Twice as long before normalization, which removes spaces. */
+/** A label can be twice as long before normalization, which removes spaces. */
 const labelSchema = textSchema(2 * maxLabelLength);
 const labelsSchema = z.array(labelSchema).max(maxLabels);
 

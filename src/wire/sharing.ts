@@ -12,7 +12,7 @@ export const exportQuerySchema = z.strictObject({
 
 /** Shorter links would expire before they are read. */
 const minShareSeconds = 60;
-/** A forgotten link ends after a season at the latest. */
+/** A link that is forgotten expires after 90 days at the latest. */
 const maxShareSeconds = 90 * 86_400;
 
 /** `POST /api/coding/sessions/{id}/share` */

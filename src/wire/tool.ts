@@ -88,7 +88,7 @@ function atTop(ref: string | undefined, defs: Definitions): object {
 
 const refSchema = z.looseObject({ $ref: z.string().optional() });
 
-/** Only the definitions in use, without `id`: it named a schema in old dialects, and current validators reject it. */
+/** Only the definitions in use, without `id`: it identified a schema in old dialects, and current validators reject it. */
 function usedBy(schema: object, defs: Definitions, known: ReadonlySet<string> = new Set()): Record<string, object> {
   const text = JSON.stringify(schema);
   const wanted = Object.keys(defs).filter((key) => !known.has(key) && text.includes(`"#/$defs/${key}"`));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Turns in one answer. */
+/** The most turns in one response. */
 const maxFound = 1_000;
 
 /** `GET /api/coding/sessions/{id}/turns/search` */

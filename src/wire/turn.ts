@@ -18,7 +18,7 @@ export const toolResultSchema = z.object({
     .describe("Images in the result. Read one with `GET /api/coding/sessions/{sessionId}/turns/{turn}/image`."),
 });
 
-/** Images of one result that are shown; further ones are left out. */
+/** How many images of one result are shown. The others are left out. */
 export const maxResultImages = 20;
 
 export const turnImageQuerySchema = z.strictObject({

@@ -10,7 +10,7 @@ import type { FolderRule } from "./worktree-scope.ts";
 
 export interface BranchesDeps extends FolderRule {
   readonly git: Git;
-  /** Begins suggested names; null for the default. */
+  /** The prefix of suggested names; null for the default. */
   readonly branchPrefixOf: (dir: string) => Promise<string | null>;
 }
 

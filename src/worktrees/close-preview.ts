@@ -49,7 +49,7 @@ export function createClosePreview({
         return { ...shown, ...(await look({ git, workshop, record, gitDir })) };
       } catch (error) {
         if (git.isOver()) return { ...shown, complete: false, keepsBecause: null };
-        // This would also keep the worktree from being removed.
+        // The same error would keep a close from removing the worktree.
         const why = messageOf(error)
           .replace(/\p{Cc}+/gu, " ")
           .trim();

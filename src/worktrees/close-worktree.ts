@@ -85,7 +85,7 @@ export async function obstacleTo({
   return null;
 }
 
-/** Removes the worktree after a finished rescue or a discard. Repeatable until everything is gone. */
+/** Removes the worktree after a finished rescue or a discard. Can be called again until everything is gone. */
 export async function finishRemoval(
   deps: WorktreeDeps,
   record: WorktreeRecord,

@@ -41,7 +41,7 @@ export interface CompareLimits {
   readonly maxInputBytes: number;
   /** Larger files are listed without a patch and not read. */
   readonly maxFileBytes: number;
-  /** For one patch, null for no patches; and for all. */
+  /** The limits for one patch (null for no patches), and for all patches together. */
   readonly maxPatchBytes: number | null;
   readonly maxTextBytes: number;
 }
@@ -103,10 +103,10 @@ export async function compare(request: CompareRequest): Promise<Comparison> {
       base: { ...at, indexFile: join(scratch.folder, "index.base") },
       other: { ...at, indexFile: join(scratch.folder, "index.other") },
     };
-    // Against a look, most files that differ from the commit are the same: only reading them tells.
+    // Compared with a look, most files that differ from the commit can be unchanged. Only reading them shows this.
     const read = request.baseObjects === null && isListOnly(sized, limits) ? [] : withinBudget(sized, limits);
     const patched = await patchesOf(own, places, read, { ...limits, ignoreWhitespace }).catch((error: unknown) => {
-      if (git.isOver()) return null; // the list alone
+      if (git.isOver()) return null; // then only the list is returned
       throw error;
     });
     return assemble({ sized, read, patched, truncated: listed.truncated, limits });
@@ -210,7 +210,7 @@ const looksAtOnce = 64;
 /** A path that differs, with the data to decide whether to read it. */
 export interface Sized extends Differing {
   readonly work: WorkFile | null;
-  /** Of both sides; null if one is too large, cannot be read, or is a nested repository. */
+  /** The size of both sides; null if one is too large, cannot be read, or is a nested repository. */
   readonly sizeBytes: number | null;
   readonly isRepository: boolean;
   /** Whether a patch would show its text, judged without reading it. */

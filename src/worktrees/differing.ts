@@ -74,7 +74,7 @@ export async function differingInTrees(
   return entriesIn(await git.must(args, { at }));
 }
 
-/** The index lists tracked paths; one that cannot be read is recreated from the checked-out commit. */
+/** The index lists tracked paths; an unreadable index is recreated from the checked-out commit. */
 async function fillIndex(
   git: Git,
   at: GitPlace,
@@ -97,7 +97,7 @@ async function refresh(git: Git, at: GitPlace): Promise<boolean> {
   return result.exitCode <= 1; // 1: some files differ
 }
 
-/** Parses `--raw -z`; for a conflict, takes the entry that has the base. */
+/** Parses `--raw -z`; for a conflict, uses the entry that contains the base. */
 function entriesIn(listed: Buffer): readonly Differing[] {
   const parts = partsOf(listed);
   const found = new Map<TreeName, Differing>();

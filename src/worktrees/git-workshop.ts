@@ -11,7 +11,7 @@ export interface GitWorkshop {
   readonly root: string;
   /** Marks processes that git started here. */
   readonly marker: EnvironmentMarker;
-  /** A new name in it. */
+  /** The path of a new scratch folder, which does not exist yet. */
   scratchFolder(): string;
 }
 
@@ -127,7 +127,7 @@ export function splitAtNul(bytes: Buffer): string[] {
     .filter((part) => part !== "");
 }
 
-/** Writes a tree with these files into the repository. `at` names our own index. */
+/** Writes a tree with these files into the repository. The index in `at` is our own. */
 export async function writeTree(git: Git, at: GitPlace, entries: TreeEntries): Promise<string> {
   const lines = [...entries].map(([name, { mode, oid }]) => `${mode} ${oid}\t${name}\0`);
   await git.must(["read-tree", "--empty"], { at });
@@ -135,7 +135,7 @@ export async function writeTree(git: Git, at: GitPlace, entries: TreeEntries): P
   return lineOf(await git.must([...durable, "write-tree"], { at, timeoutMs: longMs }));
 }
 
-/** The ids of files' content, byte for byte, and with `write` the content in the repository. Paths are relative to the work tree, or absolute. */
+/** The object ids of files' content, byte for byte; `write` also stores the content. Paths are relative to the work tree, or absolute. */
 export async function hashFiles(
   git: Git,
   at: GitPlace,

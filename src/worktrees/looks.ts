@@ -15,31 +15,31 @@ import { putEntries, putWorkFiles } from "./patches.ts";
 import { type DiffOf, type Look, type SessionDiffDeps, sidesOf } from "./session-diff.ts";
 import { removeTree } from "./worktree-files.ts";
 
-/** Whose look, at which session. */
+/** The account that looked, and the session. */
 export interface LookKey {
   readonly sessionId: string;
   readonly accountId: string;
 }
 
-/** What accounts saw of sessions. Changes nothing in a repository, and runs no code from it. */
+/** The files of each session as each account last saw them. Changes nothing in a repository, and runs no code from it. */
 export interface Looks {
   /**
-   * Remembers the files as they are now. Without a change since the last look, nothing moves: a reloaded page compares with the same.
+   * Records the files as they are now. If nothing changed since the last look, the comparison does not change on a page reload.
    * @returns what {@link Looks.compared} compares with from now on; null at the first look, and if there is too much to remember
    */
   look(key: LookKey, of: DiffOf): Promise<Look | null>;
-  /** Runs a comparison with the look before the last one, which stays until it has ended. */
+  /** Runs a comparison with the look before the last one, which is kept until the comparison has ended. */
   compared<T>(key: LookKey, compare: (look: Look | null) => Promise<T>): Promise<T>;
-  /** Deletes what was seen of a session, given all its ids. */
+  /** Deletes all looks at a session, given all its ids. */
   forget(sessionIds: readonly string[]): Promise<void>;
 }
 
 const withinMs = 20_000;
-/** Most uncommitted files and bytes of a look. With more, it is not taken, and the page does not offer the comparison. */
+/** The most uncommitted files and bytes of a look. With more, no look is recorded, and the page does not offer the comparison. */
 const maxFiles = 5_000;
 const maxTotalBytes = 64 * 1024 * 1024;
 const maxFileBytes = 8 * 1024 * 1024;
-/** Looks are kept of this many sessions, those looked at last. */
+/** Looks are kept only for the last sessions that were looked at: this many. */
 const maxSessions = 100;
 
 const storedSchema = z.object({ id: z.uuid(), tree: z.string().regex(/^[0-9a-f]{40,64}$/), at: z.number() });
@@ -112,7 +112,7 @@ export function createLooks({
     return parsed.success ? parsed.data : none;
   }
 
-  /** Removes the objects of looks that are no longer known, also those of an interrupted one. */
+  /** Removes the objects of looks that are no longer known, and those of an interrupted look. */
   async function clean(place: string, { base, latest }: StoredLooks): Promise<void> {
     const kept = new Set(["looks.json", base?.id, latest?.id]);
     for (const name of await namesIn(place)) if (!kept.has(name)) await removeTree(join(place, name));
@@ -135,13 +135,13 @@ export function createLooks({
           const id = newUuid();
           await mkdir(join(place, id), { recursive: true, mode: 0o700 });
           const tree = await treeOf(of, join(place, id));
-          // What cannot be remembered must not look unchanged later.
+          // Files that cannot be recorded must not appear unchanged later.
           const latest = tree === null ? null : { id, tree, at: clock.now() };
           const isSame = tree !== null && before.latest?.tree === tree;
           const next = isSame ? before : { base: latest && before.latest, latest };
           await writeFileAtomic(join(place, "looks.json"), JSON.stringify(next));
           await clean(place, next);
-          // Files below a folder do not change its time.
+          // Changes of files inside a folder do not update the folder's own time.
           await utimes(folderOf(key.sessionId), clock.now() / 1_000, clock.now() / 1_000);
           await dropOldest();
           return next.base && shown(place, next.base);

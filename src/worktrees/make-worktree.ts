@@ -61,7 +61,7 @@ interface Plan {
 }
 
 /**
- * Makes a worktree at the first of its possible paths that is free, and records each step before or with it. A failure is undone
+ * Makes a worktree at the first of its possible paths that is free, and records each step before or while it happens. A failure is undone
  * immediately, a crash by {@link undoCreation} at the next start.
  */
 export async function makeWorktree(
@@ -113,7 +113,7 @@ export async function makeWorktree(
   );
 }
 
-/** Unused paths next to the repository to which no session of another branch can return, in order of preference. */
+/** Paths next to the repository, in order of preference. They are unused, and no session of another branch can return to them. */
 async function freePaths(
   { store, worktreeNameFor }: WorktreeDeps,
   { root, commonDir }: RepositoryPlace,

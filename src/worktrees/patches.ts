@@ -113,7 +113,7 @@ interface RawChange {
   readonly letter: string;
   readonly name: TreeName;
   readonly previous: TreeName | null;
-  /** The objects of both sides, shortened. */
+  /** The abbreviated object ids of both sides. */
   readonly version: string;
 }
 
@@ -137,7 +137,7 @@ interface Counts {
   readonly deletions: number | null;
 }
 
-/** By path. `additions deletions path`; for a renamed file the path is empty, and the previous and the new one follow. */
+/** Counts by path. Git prints `additions deletions path`; a renamed file has an empty path, then its previous and its new path. */
 function readCounts(listed: Buffer): ReadonlyMap<TreeName, Counts> {
   const parts = listed.toString("latin1").split("\0");
   const counts = new Map<TreeName, Counts>();

@@ -61,7 +61,7 @@ export async function undoRemaking({ store, log }: WorktreeDeps, record: Worktre
   }
 }
 
-/** Another worktree may now use the path; the store has at most one for each. */
+/** Another worktree may now use the path; the store has at most one worktree for each path. */
 async function taking(path: string, update: Promise<WorktreeRecord>): Promise<WorktreeRecord> {
   try {
     return await update;

@@ -124,7 +124,7 @@ async function commitRescue(
   return made;
 }
 
-/** A close interrupted by a crash is repeated, and its rescue already exists. */
+/** Whether the earlier rescue already has this content: after a crash, a close is repeated. */
 async function isSame(
   { git, at, earlier }: { readonly git: WorktreeDeps["git"]; readonly at: GitPlace; readonly earlier: string },
   { tree, stagedTree }: Snapshot,

@@ -49,7 +49,7 @@ export interface SessionDiffDeps {
   readonly gate: Gate;
 }
 
-/** For everything; a large work tree whose files were all touched takes some seconds. */
+/** For the whole comparison. A large work tree whose files were all touched takes some seconds. */
 const withinMs = 20_000;
 
 interface Sides {
@@ -57,7 +57,7 @@ interface Sides {
   /** The directory that the root counts as for the folder rule. */
   readonly counted: string;
   readonly commonDir: string;
-  /** Of a look, `commit` is a tree, and `objects` the folder of its own objects. */
+  /** For a look, `commit` is a tree, and `objects` is the folder with the objects of the look. */
   readonly base: { readonly name: string; readonly commit: string | null; readonly objects?: string };
   readonly other: OtherSide;
 }
@@ -101,7 +101,7 @@ interface Comparing {
 /** What a comparison is against. */
 export type DiffBase = Pick<DiffOptions, "against" | "look">;
 
-/** With another base. A removed worktree has nothing that is not committed: its branch is compared with itself. */
+/** The same sides with another base. A removed worktree has no uncommitted changes: its branch is compared with itself. */
 export function withBase(sides: Sides, { against: wanted = "base", look = null }: DiffBase): Sides {
   if (wanted === "seen" && look !== null) {
     return { ...sides, base: { name: "your last look", commit: look.tree, objects: look.objects } };
@@ -184,7 +184,7 @@ async function standingSide(git: Git, { path, inode, gitDir, commonDir, state }:
   return { kind: "work tree" as const, path, gitDir, head: await commitOf(git, { gitDir, commonDir }, "HEAD") };
 }
 
-/** The merge base; the commit that the branch started at if the base is gone or is not a branch. */
+/** The merge base. If the base is gone or is not a branch, the commit at which the branch started. */
 async function mergeBase(
   git: Git,
   { commonDir, repository, baseBranch, baseCommit }: WorktreeRecord,

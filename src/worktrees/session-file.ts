@@ -25,7 +25,7 @@ interface FileContent {
   readonly bytes: Buffer | null;
 }
 
-/** Reads files of sessions. Runs no code from the repository. @throws PosternError as the session's diff */
+/** Reads files of sessions. Runs no code from the repository. @throws PosternError as for the session's diff */
 export interface SessionFiles {
   /**
    * Reads text files, in their order.

@@ -5,7 +5,7 @@ const timeoutMs = 10_000;
 /** Enough to recognize the prompt in a list of branches. */
 const maxWords = 5;
 const maxLength = 40;
-/** For one prompt; then a random name is tried. */
+/** The highest number to try for one prompt. After that, a random name is tried. */
 const maxNumber = 20;
 const maxRandomNames = 10;
 

@@ -10,7 +10,7 @@ export type TreeName = string;
 export interface WalkedEntry {
   readonly name: TreeName;
   readonly kind: "file" | "link" | "special";
-  /** As for git: whether its owner can run it. */
+  /** Whether the file's owner can execute it, which is what git records. */
   readonly executable: boolean;
   readonly sizeBytes: number;
 }
@@ -22,7 +22,7 @@ export interface Walk {
   readonly repositories: readonly TreeName[];
 }
 
-// Far beyond a work tree with its dependencies; the walk takes some 200 bytes for each.
+// Far beyond a work tree with its dependencies; the walk needs some 200 bytes of memory per entry.
 const maxEntries = 1_000_000;
 const readsAtOnce = 64;
 

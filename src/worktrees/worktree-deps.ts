@@ -45,7 +45,7 @@ export interface NewWorktree {
   readonly branch: string | null;
   /** The first prompt, if there is one. */
   readonly prompt?: string;
-  /** Begins a branch name from the prompt; null for the default. */
+  /** The prefix of a branch name that is derived from the prompt; null for the default. */
   readonly branchPrefix?: string | null;
 }
 

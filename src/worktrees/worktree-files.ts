@@ -49,7 +49,7 @@ export async function makeFolder(path: string): Promise<string> {
   const stats = await statsOf(path);
   if (stats === null) return "";
   const parent = await statsOf(dirname(path));
-  // If the birth time is unknown, Node reports 0 or the time of the last change; the parent's is now.
+  // If birth times are unknown, Node reports 0 or the last change. The parent has just changed, so its two times would then be equal.
   const isBorn = stats.birthtimeNs > 0n && parent !== null && parent.birthtimeNs !== parent.ctimeNs;
   return isBorn ? `${stats.ino}:b${stats.birthtimeNs}` : `${stats.ino}:d${stats.dev}`;
 }
@@ -69,7 +69,7 @@ export async function registerWorktree(
   const made = await gitDirOf(at.commonDir, path);
   const gitDir = made === null ? null : join(commonDir, "worktrees", basename(made));
   const pointer = await readPointer(join(at.path, ".git"));
-  // Git resolves these names in the files that it writes here.
+  // Git writes resolved paths into these files, so they show whether another repository is now at the path.
   if (gitDir === null || pointer === null || resolve(path, pointer.replace(/^gitdir: /, "")) !== gitDir) {
     throw new Error("git created no worktree, or the repository was replaced.");
   }
@@ -168,7 +168,7 @@ export async function removeOwnFolder(path: string, made: string | null): Promis
   }
 }
 
-/** Takes a worktree off the repository's list. */
+/** Removes a worktree from the repository's list. */
 export async function removeGitDir({ commonDir, path, gitDir }: WorktreeRecord): Promise<void> {
   const known = gitDir ?? (await gitDirOf(commonDir, path));
   if (known === null || dirname(known) !== join(commonDir, "worktrees")) return;

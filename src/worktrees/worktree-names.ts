@@ -4,11 +4,11 @@ import { sha256 } from "../core/ids.ts";
 
 /** The longest file name on common file systems. */
 const maxNameBytes = 255;
-/** The last candidate; then the start is refused. */
+/** The highest number to try. After that, the start is refused. */
 const maxNumber = 20;
 
 /**
- * The directory names that a worktree can have, in order of preference: the folder's template, `<repository>-<branch>`, and that with a
+ * The directory names that a worktree can have, in order of preference: the folder's template, `<repository>-<branch>`, and the latter with a
  * number. Each is one path component that is not `.` or `..`, and fits in a file name; a longer one is cut and ends with a hash.
  *
  * @param template of the folder's settings; see `worktreeNameSchema`
@@ -36,7 +36,7 @@ function fileName(name: string, end = ""): string {
   return head.toString("utf8").replace(/\ufffd+$/, "") + tail;
 }
 
-/** Names that one folder of any file system could confuse: some ignore case, and how letters are composed. */
+/** A form in which names are equal if some file system treats them as the same: some ignore case, or how letters are composed. */
 export function foldedName(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }

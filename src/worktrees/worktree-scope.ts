@@ -56,7 +56,7 @@ export function countWorktrees(
     },
   };
 
-  /** Decided by the repository's own folder, or the nearest parent that the main checkout has. */
+  /** Whether the owner trusts the directory in the main checkout or, if it is missing there, its nearest existing parent. */
   async function isTrusted(counted: string, wanted: Parameters<ResolveAllowedDir>[1]): Promise<boolean> {
     for (let dir = counted; ; dir = dirname(dir)) {
       try {

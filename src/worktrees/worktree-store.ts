@@ -22,7 +22,7 @@ export interface WorktreeRecord {
   readonly worktreeId: string;
   readonly sessionId: string;
   readonly state: WorktreeState;
-  /** The root that it is next to: of the main checkout, or a bare repository. */
+  /** The root next to which the worktree is made: that of the main checkout, or a bare repository. */
   readonly repository: string;
   readonly commonDir: string;
   readonly path: string;
@@ -66,16 +66,16 @@ export type WorktreePatch = Partial<
 
 /** Worktrees by session and by place. */
 export interface WorktreeStore {
-  /** @returns false if the session already has one, or another is at its path */
+  /** @returns false if the session already has a worktree, or another worktree has this path */
   insert(record: WorktreeRecord): Promise<boolean>;
   /** @returns the record as it is now */
   update(record: WorktreeRecord, patch: WorktreePatch): Promise<WorktreeRecord>;
   delete(worktreeId: string): Promise<void>;
   find(worktreeId: string): Promise<WorktreeRecord | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
-  /** Those that are, contain or contained `dir` (a real path); existing ones first. */
+  /** Worktrees whose path is `dir` (a real path) or a parent of it, now or earlier; existing ones first. */
   holding(dir: string): Promise<readonly WorktreeRecord[]>;
-  /** Those that are or were at one of these paths. */
+  /** Worktrees that are or were at one of these paths. */
   at(paths: readonly string[]): Promise<readonly WorktreeRecord[]>;
   /** Lists the worktrees of this gateway. */
   list(states?: readonly WorktreeState[]): Promise<readonly WorktreeRecord[]>;

@@ -36,12 +36,12 @@ export interface Worktrees {
    * @throws PosternError `branch_not_found` | `branch_checked_out` | `worktree_exists` | `worktree_failed` | `not_a_git_repository`
    */
   revive(sessionId: string): Promise<void>;
-  /** Rescues and removes; null for a session without a worktree. Never throws because of its content: then it stays. */
+  /** Rescues and removes; null for a session without a worktree. Never throws because of the worktree's content: the worktree then stays. */
   close(sessionId: string, options: { readonly discard: boolean }): Promise<ClosedWorktree | null>;
   ofSession(sessionId: string): Promise<WorktreeRecord | null>;
   /** Rejects a directory in another session's worktree. @throws PosternError `session_busy` | `dir_not_found` if that one is removed */
   requireNotAnothers(dir: string, sessionId: string | null): Promise<void>;
-  /** For the folder rule: a directory in a worktree, even in one that is gone, counts as the corresponding one of its repository. */
+  /** For the folder rule: a directory in a worktree, even in a removed one, counts as the corresponding directory of its repository. */
   countedAs(dir: string): Promise<CountedDir>;
   /** All present and past worktrees, each with the repository that it counts as. */
   worktreeRoots(): Promise<readonly { readonly path: string; readonly repository: string }[]>;
@@ -275,7 +275,7 @@ async function requireThere(dir: string, gone: WorktreeRecord | undefined): Prom
   );
 }
 
-/** Files written into it would be lost without a rescue when its removal continues. */
+/** The error for a worktree whose removal is unfinished: files written into it would be lost when the removal continues. */
 function unfinished({ path }: WorktreeRecord): Error {
   return worktreeError(
     "worktree_failed",

@@ -56,7 +56,7 @@ export function useClients() {
 }
 
 export function useAddClient() {
-  // The response contains its secret, so it is not kept longer than it is shown.
+  // The response contains the app's secret, so it is not cached after it was shown.
   return useChange(
     queryKeys.clients,
     (client: AddClientInput) => acting.addOAuthClient(client, { output: addedClientSchema }),
@@ -82,7 +82,7 @@ export function useTokens() {
 }
 
 export function useCreateToken() {
-  // The response contains the token, so it is not kept longer than it is shown.
+  // The response contains the token, so it is not cached after it was shown.
   return useChange(queryKeys.tokens, (token: NewToken) => acting.createToken(token, { output: createdTokenSchema }), {
     gcTime: 0,
   });

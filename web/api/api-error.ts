@@ -24,8 +24,8 @@ export function fieldError(error: unknown, path: string): string | undefined {
 }
 
 /**
- * An additional field of an error, or null: `sessionId`, the session that a failed start created, `scriptId`, the run of a script, or `draft`, the text in
- * the terminal's composer.
+ * An additional field of an error, or null: `sessionId` (the session that a failed start created), `scriptId` (the run of a script)
+ * or `draft` (the text in the terminal's composer).
  */
 export function detailOf(error: unknown, name: "sessionId" | "draft" | "scriptId"): string | null {
   const detail = error instanceof PosternClientError ? error.details[name] : undefined;

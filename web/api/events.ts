@@ -9,7 +9,7 @@ export interface EventsListener {
   readonly onState: (state: EventsState) => void;
 }
 
-/** Follows `GET /api/coding/events` until `signal` aborts, and reconnects after the last event. `after` is the event to continue from. */
+/** Follows `GET /api/coding/events` until `signal` aborts, and resumes after the last event when it reconnects. `after`: where to start. */
 export async function followEvents(
   { onEvent, onReset, onState }: EventsListener,
   signal: AbortSignal,

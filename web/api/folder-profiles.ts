@@ -10,7 +10,7 @@ import { scriptRunsSchema } from "../../src/wire/folder-scripts.ts";
 import { acting, reading } from "./client.ts";
 import { queryKeys, useAct, useChange, useRead } from "./query.ts";
 
-/** Begins with `folders`: a folder's profile goes with it. */
+/** Begins with `folders`, so that profiles are invalidated together with the folders. */
 const profileKey = (folderId: string) => [...queryKeys.folders, folderId, "profile"] as const;
 const proposalsKey = (folderId: string) => [...queryKeys.folders, folderId, "proposals"] as const;
 
@@ -51,7 +51,7 @@ export function useBeginClone() {
   return useAct({ mutationFn: (input: CloneInput) => acting.beginClone(input, { output: cloneSchema }) });
 }
 
-/** Read until it has ended. */
+/** The state of a clone, polled until it has ended. */
 export function useClone(cloneId: string | null) {
   return useQuery({
     queryKey: ["clone", cloneId],
@@ -69,7 +69,7 @@ export function useCancelClone() {
   return useAct({ mutationFn: (cloneId: string) => acting.cancelClone({ cloneId }, { output: cloneSchema }) });
 }
 
-/** Runs of setup and teardown scripts, latest first, read again and again. */
+/** Runs of setup and teardown scripts, latest first; polled. */
 export function useScripts() {
   return useQuery({
     queryKey: ["scripts"],

@@ -87,7 +87,7 @@ export function useDeletionPreview(logId: string) {
   });
 }
 
-/** Deletes an entry and the facts found only in it. Its page stays until it calls {@link useForgetting}. */
+/** Deletes an entry and the facts found only in it. The entry's page stays cached until that page calls {@link useForgetting}. */
 export function useDeleteLog() {
   const client = useQueryClient();
   return useAct({
@@ -105,7 +105,7 @@ export function useForgetting(forgets: boolean): void {
   }, [client, forgets]);
 }
 
-/** Clears the cached memory, except that of the page of `butLogId`. */
+/** Clears the cached memory, except what the page of the entry `butLogId` shows. */
 function forget(client: QueryClient, butLogId?: string): void {
   client.removeQueries({ queryKey: queryKeys.memory, type: "inactive" });
   const own = butLogId === undefined ? [] : [logKey(butLogId), previewKey(butLogId)].map(hashKey);
@@ -113,7 +113,7 @@ function forget(client: QueryClient, butLogId?: string): void {
   void client.resetQueries({ queryKey: queryKeys.memory, predicate: ({ queryHash }) => !own.includes(queryHash) });
 }
 
-/** The memory of a session, up to one page. */
+/** The first page of a session's entries. */
 export function useSessionEntries(sessionId: string) {
   return useQuery({
     queryKey: [...queryKeys.memory, "session", sessionId],

@@ -20,7 +20,7 @@ export function useRemovePermissionRule() {
 /** The rules that an answer would add, described by the gateway. The previous description stays while a new one loads. */
 export function usePermissionRulesPreview(input: PreviewPermissionRulesInput) {
   return useQuery({
-    // Not below `permissionRules`: an answer invalidates those keys, but by then the previewed request is answered.
+    // Not below the key `permissionRules`: an answer invalidates that key, but then there is no request left to preview.
     queryKey: ["permission-rules-preview", input],
     queryFn: ({ signal }) => reading.previewPermissionRules(input, { signal, output: permissionRulesPreviewSchema }),
     placeholderData: keepPreviousData,

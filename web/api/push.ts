@@ -42,7 +42,7 @@ export function useChangePushPreferences() {
     scope: { id: "push-preferences" },
     mutationFn: (next: PushPreferences) => acting.setPushPreferences(next, { output: pushPreferencesSchema }),
     onSettled: () => {
-      // Not while a later change waits, or an older state would overwrite it.
+      // Not while a later change is pending: the older state would overwrite that change.
       if (client.isMutating({ mutationKey: key }) === 1) void client.invalidateQueries({ queryKey });
     },
   });

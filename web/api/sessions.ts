@@ -46,7 +46,7 @@ export interface SessionsAsked {
 }
 
 export const sessionPageSize = 40;
-/** Many times the gateway's default limit of sessions. */
+/** Many times the default limit on the running sessions of a gateway. */
 const maxLive = 200;
 /** The list grows while old transcripts are indexed. */
 const indexingPollMs = 2_000;
@@ -106,7 +106,7 @@ export function useLiveSessions(filters: SessionFilters = noFilters, { enabled =
   });
 }
 
-/** Days are in the order of a list without groups. */
+/** The order to request. A list grouped by day has the same order as a list without groups. */
 function ordersBy(group: SessionGroup | ""): Exclude<SessionGroup, "day"> | undefined {
   return group === "" || group === "day" ? undefined : group;
 }

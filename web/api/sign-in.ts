@@ -22,7 +22,7 @@ export function useMe() {
   return useRead(queryKeys.me, (call) => reading.getMe({}, { ...call, output: meSchema }), { staleTime: 60_000 });
 }
 
-/** Whether the account has `scope`. True until known; the gateway decides then. */
+/** Whether the account has `scope`. True while this is unknown, because the gateway checks every request anyway. */
 export function useMay(scope: Scope): boolean {
   const { data } = useMe();
   return data === undefined || may(data, scope);

@@ -37,7 +37,7 @@ interface Command {
 
 const everything = { query: "", everywhere: false, group: "", filters: noFilters } as const;
 const maxShown = 50;
-/** Too short to notice. */
+/** Delay between the last key and the search: too short to notice. */
 const typingMs = 140;
 
 export function CommandPalette({ onClose }: { readonly onClose: () => void }) {

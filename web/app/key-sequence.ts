@@ -2,8 +2,8 @@
 export const sequenceMs = 1_200;
 
 /**
- * The first key of a two-key shortcut, until the second one or for {@link sequenceMs}. There is one for all parts of the page: the second
- * key never acts alone, such as the `a` of `g a` on a permission request.
+ * Remembers the first key of a two-key shortcut, until the second key or for {@link sequenceMs}. All parts of the page share it, so that
+ * the second key never acts alone: the `a` of `g a` does not allow a permission request.
  */
 export function createKeySequence(now: () => number = () => performance.now()) {
   const lists = new Set<readonly { readonly keys: string }[]>();
@@ -17,7 +17,7 @@ export function createKeySequence(now: () => number = () => performance.now()) {
       lists.add(shortcuts);
       return () => lists.delete(shortcuts);
     },
-    /** The keys that a press completes: both keys of a sequence, or only this one. `isSecond`: only a two-key shortcut may use it. */
+    /** The keys that a press completes: both keys of a sequence, or only this one. `isSecond`: whether only a two-key shortcut can use this key. */
     press(event: unknown, key: string): { readonly keys: string; readonly isSecond: boolean } {
       if (read !== null && read.event === event) return read;
       const before = first !== null && now() - first.atMs <= sequenceMs ? first.key : null;

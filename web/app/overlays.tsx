@@ -57,7 +57,7 @@ export function MenuDrawer({
           className="fixed inset-y-0 left-0 z-50 w-72 max-w-[85vw] border-r border-line bg-panel shadow-float focus:outline-none"
         >
           <Radix.Title className="sr-only">Menu</Radix.Title>
-          {/* Choosing the page that is open already closes it too. */}
+          {/* Choosing the page that is already open closes the menu too. */}
           <div
             className="h-full"
             onClickCapture={(event) =>

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** The styles set the root's font size for each. */
+/** For each, `styles.css` sets the font size of the root element. */
 export const textSizes = ["standard", "large", "larger"] as const;
 export type TextSize = (typeof textSizes)[number];
 
@@ -16,7 +16,7 @@ export interface Preferences {
   readonly notifications: boolean;
   /** How changes are shown where there is room for both sides. */
   readonly diffLayout: "unified" | "split";
-  /** Changes are shown without those of whitespace. */
+  /** Hides changes that affect only whitespace. */
   readonly ignoreWhitespace: boolean;
 }
 

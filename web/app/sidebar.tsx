@@ -11,7 +11,7 @@ import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath }
 import { accessIcon, accessPlaces, mainPlaces, newSessionPlace, type Place, settingsPlace, visible } from "./places.ts";
 
 export function Sidebar(props: {
-  /** Expands all groups. For the menu that closes on a choice. */
+  /** Expands all groups, for the menu, which closes when a page is chosen. */
   readonly unfolded?: boolean;
   readonly onPalette: () => void;
   readonly onHelp: () => void;

@@ -29,7 +29,7 @@ interface BulkState {
   readonly failures: readonly BulkFailure[];
 }
 
-/** A close can take seconds. More at the same time only slow each other down. */
+/** A close can take seconds. More closes at the same time would only slow each other down. */
 const atOnce = 3;
 
 let state: BulkState = { run: null, failures: [] };

@@ -21,7 +21,7 @@ import { LabelsDialog } from "./labels-dialog.tsx";
 export function RowMenu(props: {
   readonly session: SessionSummary;
   readonly onRename: () => void;
-  /** In lists. */
+  /** Selects the session; only in lists. */
   readonly onSelect?: (() => void) | undefined;
 }) {
   const { session, onRename, onSelect } = props;

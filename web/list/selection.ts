@@ -66,7 +66,7 @@ export function deselect(sessionIds: readonly string[]): void {
   set(new Map([...selected].filter(([id]) => !sessionIds.includes(id))));
 }
 
-/** Selects or deselects one session; with `range`, also all visible rows between it and the last one. */
+/** Selects or deselects one session; with `range`, also all visible rows between it and the one clicked before. */
 export function toggle(
   session: SessionSummary,
   { range, shown }: { readonly range: boolean; readonly shown: readonly SessionSummary[] },

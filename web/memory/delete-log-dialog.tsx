@@ -12,7 +12,7 @@ export function DeleteLogDialog(props: {
   readonly ofSession: boolean;
   readonly onClose: () => void;
   readonly onDeleted: (deletion: LogDeletion) => void;
-  /** Already deleted, here or elsewhere. */
+  /** Called when the entry was already deleted, here or elsewhere. */
   readonly onGone: () => void;
 }) {
   const { logId, ofSession, onClose, onDeleted, onGone } = props;

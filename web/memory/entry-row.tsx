@@ -67,7 +67,7 @@ export function EntryRow({ entry, found }: { readonly entry: LogEntry; readonly 
   );
 }
 
-/** Nothing when ready. */
+/** The status of an entry; renders nothing for a ready one. */
 export function EntryStatus({ status }: Pick<LogEntry, "status">) {
   if (status === "pending") return <Badge tone="lamp">Processing</Badge>;
   return status === "failed" ? <Badge tone="danger">Failed</Badge> : null;
@@ -91,7 +91,7 @@ interface TextPiece {
 }
 
 const word = /[\p{L}\p{N}\p{M}]+/gu;
-/** Scripts without spaces: a run contains several words. */
+/** Scripts without spaces: a run of their letters contains several words. */
 const unspaced = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|\p{Script=Hangul}|\p{Script=Thai}/u;
 
 /** Marks the query's words much as the gateway matches them: ignoring case and accents, the last word as a prefix. */

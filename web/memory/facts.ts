@@ -85,7 +85,7 @@ export function entityName(
   return plainName(type === "Commit" ? key.slice(0, 12) : key);
 }
 
-/** Whether the name is code. */
+/** Whether the name is shown as code. */
 export function isCode(type: EntityType): boolean {
   return type !== "Session" && type !== "Decision" && type !== "Tool" && type !== "Issue";
 }
@@ -145,7 +145,7 @@ function eachOnce(facts: readonly LogFact[]): readonly LogFact[] {
   return [...new Map(facts.map((fact) => [fact.statementId, fact])).values()];
 }
 
-/** Facts per extractor, most first. */
+/** The number of facts per extractor, largest first. */
 export function extractorCounts(facts: readonly LogFact[]): readonly (readonly [string, number])[] {
   return [...Map.groupBy(facts, ({ extractor }) => extractor)]
     .map(([extractor, all]) => [extractor, all.length] as const)

@@ -47,7 +47,7 @@ export function entityPath({ entityId }: Pick<LogEntity, "entityId">): string {
 export function EntityLink(props: {
   readonly entity: LogEntity;
   readonly titles: ReadonlyMap<string, string>;
-  /** On as many lines as it needs. */
+  /** Shows the whole name, on several lines if necessary. */
   readonly whole?: boolean;
 }) {
   const { entity, titles, whole = false } = props;

@@ -188,7 +188,7 @@ function DeletedPage({ deletion }: { readonly deletion: LogDeletion }) {
   );
 }
 
-/** Initially, long entries are cut to this. */
+/** The number of turns that a long entry shows at first. */
 const turnsFirst = 12;
 const charactersFirst = 8_000;
 

@@ -56,7 +56,7 @@ const typingMs = 180;
 /** The text in the search box: the user's input, until the query changes elsewhere (a link, Back). */
 function useTyped(query: string, onQuery: (query: string) => void) {
   const [typed, setTyped] = useState(query);
-  /** Queries sent from here that have not come back as `query`. */
+  /** Queries that were passed to `onQuery`, but do not appear in `query` yet. */
   const sent = useRef<string[]>([]);
   useEffect(() => {
     const at = sent.current.indexOf(query);

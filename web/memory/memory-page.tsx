@@ -134,7 +134,7 @@ export function NoteDialog({ onClose }: { readonly onClose: () => void }) {
   const [draft, setDraft] = useState(() => noteDraftOf(sessionStorage, accountId));
   const { title, content } = draft;
   const written = title.trim() !== "" || content.trim() !== "";
-  /** Resending the same note after a lost answer saves it once. */
+  /** Resending the same note after a lost response does not save it twice. */
   const sending = useRef({ draft, key: "" });
   const change = (next: NoteDraft): void => {
     setDraft(next);

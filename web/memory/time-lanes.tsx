@@ -33,8 +33,8 @@ const margin = 0.02;
 const minuteMs = 60_000;
 
 /**
- * The facts about a topic as lanes: the values in turn for facts that hold one value at a time, the spans in which others referred to it,
- * and the moments of events.
+ * The facts about a topic as lanes: the successive values of each single-valued predicate, the spans in which other topics referred to
+ * this one, and the times of events.
  *
  * @param entityId the topic shown
  * @param nowMs the end of facts that are still current

@@ -135,7 +135,7 @@ export function fromWhere({ address, userAgent }: Pick<AuditEntry, "address" | "
   return userAgent === null || userAgent === "" ? [place] : [browserName(userAgent), place];
 }
 
-/** Where an approved app runs: `host` is that of its redirect, null for a device. */
+/** Where an approved app runs: `host` is the host of its redirect address; null for a device. */
 export function letInTo(host: string | null): string {
   if (host === null) return "On a device, with a code";
   if (host.endsWith(":")) return `A program on your device (${host})`;

@@ -11,7 +11,7 @@ import { ErrorNotice, Notice } from "../ui/notice.tsx";
 import { PathField } from "../ui/path-field.tsx";
 import { visibleText } from "../ui/untrusted.tsx";
 
-/** Makes a registered folder from a repository's address. @param props `parent`: a registered folder */
+/** Clones a repository by its address, and registers the new folder. @param props `parent`: a registered folder */
 export function CloneDialog({ parent: first, onClose }: { readonly parent: string; readonly onClose: () => void }) {
   const begin = useBeginClone();
   const [address, setAddress] = useState("");

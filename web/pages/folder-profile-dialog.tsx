@@ -57,7 +57,7 @@ interface Draft {
   readonly branchPrefix: string;
   readonly kept: readonly string[];
   readonly added: Readonly<Record<string, string>>;
-  /** What is typed and not added yet: saved as well. */
+  /** A variable that was typed but not added yet. It is saved too. */
   readonly name: string;
   readonly value: string;
 }

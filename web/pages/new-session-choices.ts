@@ -32,7 +32,7 @@ export function keepChoices({ dir, agent, model, permissionMode, worktree }: New
     dir: dir.trim(),
     agent,
     models: { ...lastChoices().models, [agent]: model.trim() },
-    // Full access is a choice for one session.
+    // Full access applies to one session only, so it is not restored.
     permissionMode: permissionMode === "edits" ? "edits" : "ask",
     worktree,
   };

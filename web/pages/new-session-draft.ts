@@ -32,7 +32,7 @@ export function newDraft(): Draft {
   return { given: {}, idempotencyKey: newIdempotencyKey() };
 }
 
-/** The form as text for other devices; empty without a prompt. In the schema's order, so that the same form is the same text. */
+/** The form as text for other devices; empty without a prompt. Fields are in the schema's order, so that equal forms give equal texts. */
 export function sharedText(given: Partial<NewSession>): string {
   return given.prompt === undefined || given.prompt === "" ? "" : JSON.stringify(draftSchema.shape.given.parse(given));
 }

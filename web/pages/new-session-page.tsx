@@ -20,7 +20,7 @@ import { type Draft, draftName, keptDraft, newDraft, sharedForm, sharedText } fr
 import { NewSessionOptions, preferredAgent, WorktreeOption } from "./new-session-options.tsx";
 import { type NewSession, newSessionErrors, useStartSession } from "./start-session.ts";
 
-// With a terminal.
+// Loaded when needed, because it contains a terminal.
 const SetupWatch = lazy(async () => ({ default: (await import("./setup-watch.tsx")).SetupWatch }));
 
 /** Branches are read once typing has paused. */
@@ -29,7 +29,7 @@ const settleMs = 300;
 /** A gateway's clock can differ from the browser's. */
 const clockSkewMs = 5_000;
 
-/** The folder nearest to `dir`. */
+/** The innermost of the folders that contain `dir`. */
 function innermost<T extends { readonly path: string }>(folders: readonly T[], dir: string): T | undefined {
   const holding = folders.filter(({ path }) => dir === path || dir.startsWith(path.endsWith("/") ? path : `${path}/`));
   return holding.toSorted((a, b) => b.path.length - a.path.length)[0];

@@ -8,13 +8,13 @@ const locationSchema = z.object({
 /** Stands for this page's origin, to detect URLs that lead to another one. */
 const here = "http://postern.invalid";
 
-/** The path to open after signing in. Pages pass it in the history's state, the gateway's consent page as `?to=`. */
+/** The path to open after signing in. Pages pass it in the history's state; the gateway's consent page passes it as `?to=`. */
 export function returnPath(location: unknown): string {
   const parsed = locationSchema.safeParse(location);
   if (!parsed.success) return "/";
   const { state, search } = parsed.data;
   const wanted = state?.from ?? new URLSearchParams(search).get("to") ?? "/";
-  // Parsed as the browser will: it drops tabs and line ends, and reads `\` as `/`.
+  // Parsed as the browser will parse it: it drops tabs and line ends, and reads `\` as `/`.
   const url = wanted.startsWith("/") && URL.canParse(wanted, here) ? new URL(wanted, here) : null;
   if (url === null || url.origin !== here || url.pathname.startsWith("/sign-in")) return "/";
   // Several leading slashes would be read as a host.

@@ -104,7 +104,7 @@ const SessionsOfPage = memo(function SessionsOfPage(props: {
   ));
 });
 
-/** Selects or deselects a row; with `range`, all rows since the last one too. */
+/** Selects or deselects a row; with `range`, also all rows between it and the one clicked before. */
 export type OnToggle = (session: SessionSummary, range: boolean) => Promise<void>;
 
 export function RowsOf(props: {

@@ -119,7 +119,7 @@ function AppearanceSettings() {
               onClick={() => changePreferences({ terminalFontPx: terminalFontPx + 1 })}
             />
           </div>
-          {/* Through the DOM's own interface: the page's policy allows no style attributes in HTML, and these are none. */}
+          {/* React sets this style through the DOM. The page's policy forbids only style attributes in HTML. */}
           <code aria-hidden className="rounded-md bg-well px-3 py-2" style={{ fontSize: terminalFontPx }}>
             $ git log --oneline
           </code>

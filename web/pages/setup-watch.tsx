@@ -11,7 +11,8 @@ import { ErrorNotice } from "../ui/notice.tsx";
 
 /**
  * The setup script of a session that is being started, live, and its last screen after a failure.
- * @param props `scriptId`: null before an answer named it; `onStarted`: the session exists; `linked`: whether a failure leads to the session
+ * @param props `scriptId`: null until a response contains it; `onStarted`: called once the session exists; `linked`: whether a failure
+ *   shows a link to the session
  */
 export function SetupWatch(props: {
   readonly since: number;
@@ -66,10 +67,10 @@ const words = {
   timed_out: "The setup script took too long and was ended.",
 } as const;
 
-/** An agent starts within 15 seconds, and its session exists before. */
+/** An agent starts within 15 seconds, and its session exists before that. */
 const startRetries = 60;
 
-/** The session's id once it exists; the error if it does not come to exist. */
+/** The session's id once it exists; the error if it was not created. */
 function useStarted(sessionId: string | null) {
   const { data, error } = useQuery({
     queryKey: ["setup-session", sessionId],

@@ -11,7 +11,7 @@ export interface NewSession {
   readonly permissionMode: PermissionMode;
   readonly worktree: boolean;
   readonly baseBranch: string;
-  /** Empty for a name from the prompt. */
+  /** The new branch; if empty, its name is derived from the prompt. */
   readonly branch: string;
   readonly prompt: string;
 }
@@ -96,7 +96,7 @@ export function placeOf(form: Omit<NewSession, "permissionMode" | "prompt">) {
   };
 }
 
-/** Starts one session, even on a retry after a lost connection. */
+/** Starts only one session, even if the request is repeated after a lost connection. */
 export function useStartSession() {
   return useAct({
     mutationFn: ({ form, ...request }: { readonly form: NewSession } & Parameters<typeof startSession>[1]) =>

@@ -135,7 +135,7 @@ function Files({ status, finish }: { readonly status: GitStatus; readonly finish
   );
 }
 
-/** A list that a person can still read; all files together can be staged beyond it. */
+/** The most files that are listed. The others can only be staged together with all files. */
 const maxShown = 500;
 
 function FileRow({ file, onStage }: { readonly file: StatusFile; readonly onStage: (unstage: boolean) => void }) {

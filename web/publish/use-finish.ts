@@ -10,7 +10,7 @@ import {
 import { acting, reading } from "../api/client.ts";
 import { useAct, useRead } from "../api/query.ts";
 
-/** Hooks that run a test suite: as long as the gateway lets them run. */
+/** Git hooks may run a whole test suite, so this is as long as the gateway's own limit for them. */
 const hooksMs = 930_000;
 
 /** The Git status of a session, and the actions on it. */
@@ -68,7 +68,7 @@ export function useFinish(sessionId: string) {
     push,
     ask,
     pending: acts.some(({ isPending }) => isPending),
-    /** Of the last action. */
+    /** The error of the last action. */
     error: acts.find(({ error }) => error !== null)?.error ?? null,
     /** Forgets earlier results, before another action. */
     reset: () => {

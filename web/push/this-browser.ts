@@ -6,7 +6,7 @@ import { rememberNotified } from "./notified-account.ts";
 /** Whether this browser can receive notifications, and why not. */
 export type Support = "supported" | "insecure" | "needs_home_screen" | "unsupported";
 
-/** Without a push service, browsers never settle. */
+/** If the push service is unreachable, the promise of `subscribe` never settles. */
 const subscribeMs = 20_000;
 const unsubscribeMs = 5_000;
 

@@ -6,7 +6,7 @@ export function Block({
   kept,
   children,
 }: {
-  /** Before it was rendered. */
+  /** The estimated height, used until it is rendered. */
   readonly heightPx: number;
   readonly kept: boolean;
   readonly children: () => ReactNode;

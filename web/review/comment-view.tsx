@@ -106,7 +106,7 @@ export function CommentForm(props: {
     if (text.trim() !== "" && !busy) onSubmit(text);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    event.stopPropagation(); // keys of the lines around it
+    event.stopPropagation(); // the lines around the form handle keys too
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
     else if (event.key === "Escape" && text === initial) onCancel();
   };

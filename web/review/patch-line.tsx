@@ -20,7 +20,7 @@ interface LineProps {
   readonly index: number;
   readonly selected: boolean;
   readonly focusable: boolean;
-  /** Side by side: long lines wrap. `old`: the copy of an unchanged line on the left, on which one cannot comment. */
+  /** Side by side: long lines wrap. `old`: the copy of an unchanged line on the left, which takes no comments. */
   readonly side: "both" | "old" | "new";
   readonly onLine: (index: number, shiftKey: boolean) => void;
   readonly onFocus: (index: number) => void;

@@ -3,7 +3,7 @@ import { type DiffLine, diffOfPatch } from "../session/line-diff.ts";
 /** A line of a patch, with its numbers in the new and the old file. Both are null for a `hunk`. */
 export interface PatchLine extends DiffLine {
   readonly oldNumber: number | null;
-  /** Of a `hunk`: the unchanged lines that are left out here. */
+  /** For a `hunk`: the unchanged lines that are left out before it. */
   readonly gap?: Gap;
 }
 
@@ -37,7 +37,7 @@ export function linesOfPatch(patch: string): readonly PatchLine[] {
   });
 }
 
-/** Lines shown next to each other, by index. The two are equal for a line that is on both sides, or takes the whole row. */
+/** Lines shown next to each other, by index. The two are equal for a line that is on both sides, or fills the whole row. */
 export interface PatchRow {
   readonly left: number | null;
   readonly right: number | null;
@@ -72,7 +72,7 @@ export function runOf(lines: readonly DiffLine[], from: number, kind: DiffLine["
   return end - from;
 }
 
-/** Git shows so many unchanged lines around changes; fewer after the last one are the end of the file. */
+/** Git shows this many unchanged lines around changes. Fewer after the last change mean that the file ends there. */
 const contextLines = 3;
 
 /**
@@ -131,7 +131,7 @@ function newStartOf(header: string): number | null {
   return start === undefined ? null : Number(start) + (count === "0" ? 1 : 0);
 }
 
-/** Whether a file has the patch's lines where the patch has them. */
+/** Whether a file contains the lines of the patch, at the positions that the patch gives. */
 export function isPatchOf(lines: readonly PatchLine[], file: readonly string[]): boolean {
   return lines.every(
     ({ kind, text, number }) =>

@@ -22,7 +22,7 @@ import type { Review } from "./use-review.ts";
 const blockFiles = 50;
 const fileHeightPx = 33;
 
-/** The changed files of a session, with comments and marks of what was viewed. */
+/** The changed files of a session, with comments and “viewed” marks. */
 export function ReviewFiles({
   files,
   against,

@@ -11,12 +11,12 @@ import { useGaps } from "./use-gaps.ts";
 import { useLinePieces } from "./use-line-pieces.ts";
 import type { Review } from "./use-review.ts";
 
-/** A block is one piece of the page that is rendered only near the visible part. */
+/** Rows per block. A block is rendered only while it is near the viewport. */
 const blockRows = 100;
 /** `leading-5`: a line's height before it is rendered. */
 const lineHeightPx = 20;
 
-/** A range that is being selected, from the first line to the last by their names, and the comment that is being written on it. */
+/** A selected range, as the names of its first and last line, and the comment that is being written on it. */
 interface Selection {
   readonly from: string;
   readonly to: string;
@@ -58,7 +58,7 @@ export function ReviewPatch({
   const indexes = useMemo(() => new Map(lines.map((line, index) => [placeNameOf(line), index])), [lines]);
   const nameAt = (index: number): string => placeNameOf(lines[index]);
   const indexOf = (name: string): number => indexes.get(name) ?? -1;
-  /** Rows keep what is typed in them when lines are shown above. */
+  /** The key of a row, so that text typed in the row is kept when more lines are shown above it. */
   const rowName = ({ left, right }: PatchRow): string | null => {
     const line = lines[right ?? left ?? -1];
     return line?.gap === undefined ? placeNameOf(line) || null : `gap ${line.gap.index}`;
@@ -142,7 +142,7 @@ export function ReviewPatch({
       onSubmit={submit}
     />
   );
-  /** Comments on the lines of a row, and the form of the one that is being written. */
+  /** Comments on the lines of a row, and the form of the comment that is being written. */
   const notes = (row: PatchRow) => {
     const own = indexesOf(row);
     const here = own.flatMap((index) => at.get(index) ?? []);
@@ -170,7 +170,7 @@ export function ReviewPatch({
           ))}
         </div>
       )}
-      {/* Its line is no longer among the changes. */}
+      {/* The line of this comment is no longer among the changes. */}
       {selection !== null && selection.writing !== null && selected?.to === -1 && (
         <div className="max-w-3xl px-3">{form(selection.writing)}</div>
       )}

@@ -15,7 +15,7 @@ import { useReview } from "./use-review.ts";
 
 const choiceWords = { base: "All changes", head: "Not committed", seen: "Since I last looked" } as const;
 
-/** Remembers once what the user sees. @returns when they looked before; null if they did not */
+/** Records once what the user sees now. @returns the time of their previous look; null if there is none */
 function useLook(sessionId: string): string | null {
   const { data } = useQuery({
     queryKey: ["look", sessionId],

@@ -7,7 +7,7 @@ import { fillGaps, isPatchOf, linesOfFile, linesOfPatch, type Opened, type Patch
 /** The lines of a patch, and those between its hunks that are opened. */
 export interface Gaps {
   readonly lines: readonly PatchLine[];
-  /** Opens more lines, and loads the file at the first time. */
+  /** Opens more lines, and loads the file when called for the first time. */
   readonly open: (index: number, more: Opened) => void;
   readonly busy: boolean;
   /** Why no lines can be opened; null if they can. */

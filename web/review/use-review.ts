@@ -79,7 +79,7 @@ export function useReview({
       showToast({
         tone: "info",
         text: "Comment deleted.",
-        // A comment can only be added on lines that are there.
+        // Only a comment whose lines still exist can be added again.
         undo: deleted.outdated ? undefined : () => void restore(deleted),
       }),
   });

@@ -24,7 +24,7 @@ export const plainStyle: AnsiStyle = {
   struck: false,
 };
 
-/** Bounds the elements; later text keeps the last style. */
+/** Limits the number of elements. All text after that keeps the last style. */
 const maxPieces = 5_000;
 /** A longer string sequence was never terminated: only its introducer is dropped. */
 const maxStringLength = 4_096;
@@ -77,7 +77,7 @@ function asShown(output: string): string {
 }
 
 function styleAfter(before: AnsiStyle, params: string): AnsiStyle {
-  // Private sequences (`>4;1m` sets keys) are not colours.
+  // Private sequences (`>4;1m` configures the keyboard) are not colours.
   if (/[<=>?]/.test(params)) return before;
   const codes = params.split(/[;:]/).map((code) => (code === "" ? 0 : Number(code)));
   let style = before;

@@ -64,7 +64,7 @@ function parseJson(line: string): unknown {
     const value: unknown = JSON.parse(line);
     return value;
   } catch {
-    return null; // a line that was cut
+    return null; // an incomplete line
   }
 }
 

@@ -30,7 +30,7 @@ export function CloseDialog(props: {
       onClosed(closed);
     },
   });
-  // Not under the session's key: its events while closing would read a half-removed worktree.
+  // Not under the session's key: the session's events during a close would reload the preview from a half-removed worktree.
   const preview = useQuery({
     queryKey: ["close-preview", sessionId],
     enabled: close.isIdle,

@@ -67,7 +67,7 @@ export function useCompletion(props: {
     if (event.key === "ArrowDown") setChosen({ at: (at + 1) % items.length, of });
     else if (event.key === "ArrowUp") setChosen({ at: (at + items.length - 1) % items.length, of });
     else if (event.key === "Escape") setClosedAt(word?.from ?? null);
-    // Enter after a whole word sends it.
+    // After a complete word, Enter sends the prompt.
     else if ((event.key === "Enter" && !event.shiftKey && !isWhole) || (event.key === "Tab" && !event.shiftKey))
       take(item);
     else return false;
@@ -94,7 +94,7 @@ export function useCompletion(props: {
     list: shown ? (
       <CompletionList {...{ id, items, at, side }} onTake={take} onPoint={(index) => setChosen({ at: index, of })} />
     ) : null,
-    /** Whether the text begins with a command of the list that can be sent as one. */
+    /** Whether the text begins with a listed command, so that it can be sent as a command. */
     isCommand: (prompt: string): boolean => commands.current.names.has(/^\/\S+/.exec(prompt.trim())?.[0] ?? ""),
     /** Read out when the list changes. */
     announcement: shown ? `${items.length} ${items.length === 1 ? "suggestion" : "suggestions"}` : "",
@@ -112,7 +112,7 @@ function useItems(word: CompletedWord | null, place: CompletionPlace | null): re
       reading.completePrompt({ ...place, kind, q, limit: maxShown }, { signal, output: completionsSchema }),
     placeholderData: (before, query) => (query?.queryKey[2] === kind ? keepPreviousData(before) : undefined),
     retry: false,
-    // The gateway still lists a large directory.
+    // The gateway is still listing a large directory.
     refetchInterval: ({ state }) => (state.data?.truncated === true && state.data.items.length === 0 ? 1_000 : false),
     staleTime: 2_000,
     gcTime: 30_000,
@@ -185,7 +185,7 @@ function CompletionList(props: {
   );
 }
 
-/** A path with its name first, because its beginning can be cut; a command with its description. */
+/** Shows the file name before its path, whose beginning can be cut off. A command is shown with its description. */
 function ItemText({ kind, label, detail }: CompletionItem) {
   if (kind !== "file" && kind !== "folder") {
     return (

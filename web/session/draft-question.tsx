@@ -9,7 +9,7 @@ import { draftQuestion } from "./session-words.ts";
 /** Asks what to do with text that is already in the terminal's composer. */
 export function DraftQuestion(props: {
   readonly draft: string;
-  /** A command is sent alone. */
+  /** Whether the prompt is a command, which cannot be appended to the draft. */
   readonly isCommand: boolean;
   readonly onChoose: (onDraft: OnDraft) => void;
   readonly onCancel: () => void;

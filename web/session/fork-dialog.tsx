@@ -13,7 +13,7 @@ import { agentName, sessionTitle } from "../ui/session-state.ts";
 /** Starts a session that knows this one's conversation, with the same agent or another one, and opens its page. */
 export function ForkDialog(props: {
   readonly summary: SessionSummary;
-  /** The last turn that the new session gets; null for the session's last one. */
+  /** The last turn that the new session knows; null for the last turn of this session. */
   readonly turn: number | null;
   readonly onClose: () => void;
 }) {

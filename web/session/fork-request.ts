@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 export interface ForkRequest {
   /** As in the page's address. */
   readonly sessionId: string;
-  /** The last turn that the new session gets; null for the session's last one. */
+  /** The last turn that the new session knows; null for the last turn of the forked session. */
   readonly turn: number | null;
 }
 

@@ -18,7 +18,7 @@ export function LiveTerminal(props: {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly className?: string | undefined;
-  /** There are no other viewers, so a phone can set the size too, and the page shows how it ended. */
+  /** There are no other viewers, so a phone can set the size too, and the page shows how the program ended. */
   readonly alone?: boolean | undefined;
   readonly onState?: ((state: ConnectionState) => void) | undefined;
   readonly onLinks?: ((links: readonly string[]) => void) | undefined;

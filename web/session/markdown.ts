@@ -41,7 +41,7 @@ function createParser(): MarkdownIt {
   markdown.disable(["reference"]);
   markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false });
   markdown.validateLink = (address) => webAddress(address) !== null;
-  // Shown as written: decoded, it could imitate another address.
+  // Addresses are shown as written, because a decoded one could imitate another address.
   markdown.normalizeLinkText = (address) => address;
   markdown.core.ruler.at("inline", (state) => {
     if (state.tokens.length > maxParts) state.tokens = [];

@@ -4,7 +4,7 @@ import type { DraftStorage } from "./drafts.ts";
 const prefix = "postern.sent.";
 const maxSent = 30;
 const maxSessions = 50;
-// A longer one is still in the conversation.
+// Longer prompts are not stored here, but they are in the conversation.
 const maxLength = 20_000;
 
 /** The session's prompts that were sent from this browser, oldest first. */
@@ -32,7 +32,7 @@ export function keepSent(storage: DraftStorage, sessionId: string, text: string)
   }
 }
 
-/** The session's prompts, newest first: those of this browser that are not (yet) in its conversation, and those that are. */
+/** The session's prompts, newest first: those in its conversation, and those sent from this browser that are not (yet) in it. */
 export function promptHistory(
   storage: DraftStorage,
   { sessionId, turns }: { readonly sessionId: string; readonly turns: readonly Turn[] },

@@ -83,7 +83,7 @@ export function TerminalPane(props: {
   readonly sessionId: string;
   readonly mode?: TerminalMode | undefined;
   readonly className?: string;
-  /** There are no other viewers, so a phone can set the size too, and the page shows how it ended. */
+  /** There are no other viewers, so a phone can set the size too, and the page shows how the program ended. */
   readonly alone?: boolean;
   readonly onState?: (state: ConnectionState) => void;
   /** Called when the web addresses in the terminal change. */

@@ -54,7 +54,7 @@ export function useSharedDraft(props: {
   readonly enabled: boolean;
 }) {
   const { name, place, text, onTake, enabled } = props;
-  /** Another device's draft, to choose between. */
+  /** Another device's draft, while the user has to choose between the two. */
   const [other, setOther] = useState<Draft | null>(null);
   const currentText = useEffectEvent(() => text);
   const take = useEffectEvent((next: string) => onTake(next));

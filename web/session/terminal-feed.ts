@@ -12,7 +12,7 @@ export interface FedTerminal {
   resize(cols: number, rows: number): void;
 }
 
-/** Per write: a few milliseconds of parsing keep the page responsive. */
+/** Bytes per write. Parsing them takes a few milliseconds, so the page stays responsive. */
 const batchBytes = 32 * 1024;
 
 /** Above this, output is refused and the connection starts over with a screen. */

@@ -9,7 +9,7 @@ interface ReadBuffer {
 const maxLinks = 5;
 const address = /https?:\/\/[^\s"'<>`]*[^\s"'<>`.,;:!?)\]}]/gi;
 
-/** The web addresses in a terminal, also wrapped ones. Skips the bare address of a server on the gateway's machine, useless to another browser. */
+/** The web addresses in a terminal, also wrapped ones. Skips the bare address of a server on the gateway's machine: other browsers cannot open it. */
 export function linksIn(buffer: ReadBuffer): readonly string[] {
   const links = new Set<string>();
   for (const line of wholeLines(buffer)) {

@@ -30,7 +30,7 @@ export interface TerminalScreen {
   close(): void;
 }
 
-/** The recording has everything. */
+/** Older lines are only in the recording. */
 const scrollbackLines = 5_000;
 /** The default, because smaller letters cannot be read. */
 const defaultSmallestFontPx = 6;

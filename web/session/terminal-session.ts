@@ -90,7 +90,7 @@ export function openTerminalSession(element: HTMLElement, options: TerminalSessi
     return state.kind === "live" && state.viewers?.sizer === true;
   }
 
-  /** The only driver, whose size came too late for the connection's start. */
+  /** Whether this is the only driver and its size was not known when it connected: it can then set the size now. */
   function mayClaim(): boolean {
     return state.kind === "live" && state.mode === "drive" && state.viewers?.drivers === 1 && sentSize === "";
   }

@@ -105,7 +105,7 @@ export function ToolCall({
 /** The text of a result that contains only images. */
 const onlyImages = /^(?:\s*\[image\])+\s*$/;
 
-/** Changes and plans are read more often than not. */
+/** Whether a call is expanded at first. Users read most changes and plans. */
 function opensAtFirst(input: unknown): boolean {
   const view = viewOfTool(input);
   if (view.kind === "checklist") return true;

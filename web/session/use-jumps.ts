@@ -52,7 +52,7 @@ export function useJumps(
   });
   const goTo = going.mutate;
   const from = useCallback((): number => {
-    // The last jump may have ended at the end of the list, below the top.
+    // A turn near the end of the list cannot scroll to the top, so the last jump's turn may be lower.
     if (last.current !== null && list.current !== null && isInSight(list.current, last.current)) return last.current;
     return turnAtTop(list.current);
   }, [list]);

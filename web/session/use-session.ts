@@ -15,7 +15,7 @@ export interface LoadedSession {
   readonly calm: number;
 }
 
-/** Turns per page, and the maximum of one answer. */
+/** Turns per page, which is also the most in one response. */
 const pageTurns = 40;
 const mostTurns = 1_000;
 const readMs = 30_000;

@@ -155,7 +155,7 @@ export function CheckFields<Value extends string>(props: {
   );
 }
 
-/** Submits without leaving the page. */
+/** A label with its hint, for a row with the control at the side. */
 export function SideLabel({ id, label, hint }: Readonly<{ id: string; label: ReactNode; hint: ReactNode }>) {
   return (
     <div className="min-w-0">

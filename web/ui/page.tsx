@@ -14,7 +14,7 @@ export function Page(props: {
   readonly children: ReactNode;
 }) {
   const { back, title, description, actions, narrow = false, children } = props;
-  // A page below another one keeps its heading next to the way back.
+  // A subpage keeps its heading, next to the link back to its parent.
   const inHeader = back === undefined;
   usePageTitle(title, { inHeader });
   return (

@@ -50,7 +50,7 @@ export function needsYou(session: Known): boolean {
   return isLive(session) && sessionState(session).tone === "needs-you";
 }
 
-/** Falls back for sessions without a title. */
+/** The title, or a placeholder for a session without one. */
 export function sessionTitle({ title }: Pick<SessionSummary, "title">): string {
   return title === null || title.trim() === "" ? "Untitled session" : title;
 }
@@ -66,7 +66,7 @@ export function agentName(agent: string): string {
   return agentNames[agent] ?? agent;
 }
 
-/** The project's directory: of a worktree, that of its repository. */
+/** The project's directory; for a worktree, the directory of its repository. */
 export function projectOf({ dir, worktree }: Pick<SessionSummary, "dir" | "worktree">): string {
   return worktree?.repository ?? dir;
 }

@@ -12,7 +12,7 @@ import { EmptyState, QueryState } from "../ui/notice.tsx";
 import { agentName, needsYou, projectOf, sessionState, sessionTitle, shortPath } from "../ui/session-state.ts";
 import { maxCells } from "./watch-address.ts";
 
-/** Running sessions that can be shown: those that wait for the user first. */
+/** Running sessions that can be shown. Sessions that wait for the user come first. */
 function useChoices(): ReturnType<typeof useLiveSessions> & { readonly choices: readonly SessionSummary[] } {
   const live = useLiveSessions();
   const choices = (live.data ?? [])

@@ -1,7 +1,7 @@
 /** As many terminals as can be read side by side. */
 export const maxCells = 6;
 
-/** The session of each cell. A cell that was closed before the last one stays empty, so that the others keep their numbers. */
+/** The session of each cell. A closed cell stays empty if there are cells after it, so that these keep their numbers. */
 export type Cells = readonly (string | null)[];
 
 export interface Watched {
@@ -39,7 +39,7 @@ export function withoutCell({ cells, full }: Watched, at: number): Watched {
   };
 }
 
-/** Puts a session into a cell: that one, or else the first empty or next one. A session that is shown already is not shown twice. */
+/** Puts a session into the cell `at`, or else into the first empty or a new one. A session that is already shown is not added again. */
 export function withSession(watched: Watched, sessionId: string, at?: number): Watched {
   const { cells } = watched;
   if (cells.includes(sessionId)) return watched;

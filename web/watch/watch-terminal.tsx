@@ -13,7 +13,7 @@ export interface WatchTerminalHandle {
 
 /** Larger letters would leave too few columns in a cell. */
 const largestFontPx = 12;
-/** Smaller ones cannot be read at a glance: then the terminal scrolls. On a phone, a terminal that scrolls sideways takes the swipes. */
+/** Below this, text cannot be read at a glance, so the terminal scrolls. On a phone, sideways scrolling would take the swipes. */
 const smallestFont = { px: 9, phonePx: 6 } as const;
 /** About three minutes; then a button reconnects. */
 const maxAttempts = 24;
@@ -124,7 +124,7 @@ export function WatchTerminal(props: {
 const slopPx = 8;
 const swipePx = 40;
 
-/** Swipes to the left or right. xterm takes all touches for its scrolling, so the browser sees none. */
+/** Swipes to the left or right. xterm uses all touches for its scrolling, so the browser does not detect swipes. */
 function useSwipes(place: RefObject<HTMLElement | null>, onSwipe: (by: 1 | -1) => void): void {
   const swiped = useEffectEvent(onSwipe);
   useEffect(() => {

@@ -124,7 +124,7 @@ async function resultWords(token: string): Promise<{ readonly title: string; rea
     }
     return refusals[field(answer, "code")] ?? { title: "Not answered", body: field(answer, "detail") };
   } catch {
-    // It may have received the request.
+    // The gateway may have received the request.
     return { title: "The gateway did not respond", body: "Open the session to see whether the request was answered." };
   }
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ToolAction } from "../../wire/permission-rules.ts";
 import type { ToolCall } from "../template.ts";
 
-/** Claude Code runs it with bash or zsh, depending on `SHELL`, but only in the foreground and in its sandbox. */
+/** Claude Code runs the command with bash or zsh, depending on `SHELL`. Only calls in the foreground and in its sandbox match. */
 const bashSchema = z.strictObject({
   command: z.string(),
   description: z.string().optional(),
@@ -11,7 +11,7 @@ const bashSchema = z.strictObject({
   dangerouslyDisableSandbox: z.literal(false).optional(),
 });
 
-/** Its hooks report paths as it opens them: absolute, without blanks around them, and with `~` replaced (2.1.329). */
+/** Hooks report paths as Claude Code opens them: absolute, without surrounding blanks, and with `~` replaced (2.1.329). */
 const pathSchema = z
   .string()
   .regex(/^\/[^\p{C}]*$/u)

@@ -21,7 +21,7 @@ const modes = { ask: "manual", edits: "acceptEdits", all: "bypassPermissions" } 
 >;
 
 /**
- * Only what a session's state needs: each hook starts Node, and the agent waits for it. PreToolUse comes before PermissionRequest and
+ * Only the events that a session's state needs: each hook starts Node, and the agent waits for it. PreToolUse runs before PermissionRequest and
  * adds nothing; Notification comes 6 s after a question and 60 s after a Stop, and never after Esc.
  */
 const hookEvents = [
@@ -64,7 +64,7 @@ export const claudeCode: AgentTemplate = {
     "CLAUDE_CODE_SSE_PORT",
     "CLAUDE_CODE_TOOL_USE_ID",
     "AI_AGENT",
-    // Set by the launch around the gateway, for that agent.
+    // Set when the agent that started this gateway was launched, and meant only for that agent.
     "CLAUDE_CODE_SANDBOXED",
   ],
   idRegime: "assigned",
@@ -72,7 +72,7 @@ export const claudeCode: AgentTemplate = {
   hasHooks: true,
   readyBy: "session_start",
   commandPrefixes: ["/", "!"],
-  // Each of them ends the agent.
+  // Each of these words ends the agent.
   commandWords: ["exit", "quit", ":q", ":q!", ":wq", ":wq!"],
   readsMentions: true,
   mention: (path) => (/[\s"]/.test(path) ? `@"${path}"` : `@${path}`),
@@ -87,7 +87,7 @@ export const claudeCode: AgentTemplate = {
     isExact: (text) => text.length <= longestExactPaste && !/[\n\t]/.test(text),
     editorKey: "\x07",
   },
-  // A mention puts the file into the prompt: the model gets an image's bytes (2.1.329, first prompts and later ones).
+  // A mention puts the file into the prompt, so the model receives an image's bytes (2.1.329, first and later prompts).
   attachments: { lineFor: (path) => (/^[\w./+-]+$/.test(path) ? `@${path}` : `@"${path}"`) },
   interruptKeys: "\x1b",
   exitKeys: ["\x04", "\x04"],
@@ -180,7 +180,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return { argv, env: { ...unlessSet(quiet, request.env), ...(await answerFirstRunDialogs(request)) } };
 }
 
-// Before the first prompt an agent writes 1 KB (measured); a larger file holds more than metadata.
+// Before the first prompt, an agent writes 1 KB (measured); a larger file contains more than metadata.
 const maxMetadataBytes = 1024 * 1024;
 
 /**
@@ -205,7 +205,7 @@ async function settings(request: LaunchRequest): Promise<unknown> {
   };
 }
 
-/** Tools that ask the user for an answer, like a permission (measured). */
+/** Tools that ask the user for an answer in the same way as for a permission (measured). */
 const askingTools: Readonly<Record<string, "question" | "plan">> = {
   AskUserQuestion: "question",
   ExitPlanMode: "plan",
@@ -247,7 +247,7 @@ function turnFailed(payload: HookPayload): HookEvent {
 }
 
 /**
- * The rows of `from` (the same screen, in another form) between two rules, the first of which starts with the prompt sign. Choices of
+ * The rows of `from` (the same screen, in another form) between two horizontal rules, if the first row starts with the prompt sign. Choices of
  * dialogs are indented, and earlier prompts have no rules.
  */
 function composerRows(lines: readonly string[], from = lines): readonly string[] | null {

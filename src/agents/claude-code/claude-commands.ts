@@ -73,7 +73,7 @@ function toCommand({ parts, text, source }: CommandFile): AgentCommand | null {
     {
       description: fields.get("description") ?? firstLine(body),
       argumentHint,
-      // They start a turn, and the hook reports them as typed (2.1.329).
+      // Custom commands start a turn, and the hook reports them as typed (2.1.329).
       sendable: "with_or_without_arguments",
     },
     source,

@@ -14,8 +14,8 @@ const configSchema = z.record(z.string(), z.unknown());
 /** The content of `.claude.json`. */
 export type ClaudeConfig = z.infer<typeof configSchema>;
 
-// Claude Code locks with a folder `<file>.lock` (proper-lockfile: stale after ten seconds without an update). Every short command leaves
-// one behind.
+// Claude Code locks with a folder `<file>.lock` (proper-lockfile: stale after ten seconds without an update). Every short `claude` command leaves
+// a lock behind.
 const staleLockMs = 10_000;
 const lockWaitMs = 3_000;
 const lockPollMs = 20;
@@ -80,7 +80,7 @@ export async function readClaudeConfig(path: string): Promise<ClaudeConfig> {
   return (await readConfig(path)).config;
 }
 
-/** The file (behind a link: its `target`), and its `state` from before it was read. */
+/** The content of the file, the `target` that a link leads to, and the file's `state` from before it was read. */
 async function readConfig(path: string) {
   let bytes: Awaited<ReturnType<typeof readSmallFile>>;
   let target: string;
@@ -114,7 +114,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** After the wait, the write proceeds without the lock: it is atomic, and only a write during this one read could be lost. */
+/** After the wait, the write proceeds without the lock. It is atomic, and only another write since our read could be lost. */
 async function lock(path: string): Promise<() => Promise<void>> {
   const deadline = Date.now() + lockWaitMs;
   for (;;) {
@@ -150,7 +150,7 @@ export const quiet: Environment = {
   CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: "1",
 };
 
-/** The defaults that the environment does not set. */
+/** Those defaults whose variables the environment does not set. */
 export function unlessSet(defaults: Environment, env: Environment): Environment {
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => env[name] === undefined));
 }
@@ -183,7 +183,7 @@ const decisionsSchema = z.looseObject({
 const projectsSchema = z.record(z.string(), decisionsSchema);
 
 /**
- * MCP servers of a repository's `.mcp.json` without a decision open a dialog at the start. The user's earlier decisions are kept; the other
+ * MCP servers in a repository's `.mcp.json` on which the user has not decided open a dialog at the start. Earlier decisions are kept; the other
  * servers are disabled for this launch, which is the dialog's default. A repository's own settings count only if the person trusted it in
  * Claude Code (measured).
  * @returns the servers to disable
@@ -224,7 +224,7 @@ function* ancestors(dir: string): Generator<string> {
   }
 }
 
-/** Null for a file that is missing, too large or invalid: Claude Code reports it. */
+/** Null for a file that is missing, too large or invalid, which Claude Code itself reports. */
 async function readJson<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.output<Schema> | null> {
   try {
     const text = await readSmallFile(path, maxFileBytes);

@@ -36,7 +36,7 @@ export const claudeFormat = createFormat({
     return said.kind === "prompt" || said.kind === "command" ? said.text : readClaudeQueued(line);
   },
   picturesOf: (line) =>
-    // From a message's content, or from a queued prompt.
+    // Images from a message's content, or from a queued prompt.
     claudePictures([
       ...listAt(fieldsAt(line, "message"), "content"),
       ...listAt(fieldsAt(line, "attachment"), "prompt"),
@@ -59,7 +59,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
     if (model !== null && model !== "<synthetic>") {
       draft.model = model;
       const usage = usageOf(fieldsAt(message, "usage"));
-      // By message id: a message has several lines, and the last one has the final count.
+      // Counted once for each message id: a message has several lines, and the last line has the final count.
       if (usage !== null) draft.usages.set(stringAt(message, "id") ?? uuid ?? String(draft.usages.size), usage);
     }
     draft.addText(stringAt(message, "content"));
@@ -106,7 +106,7 @@ function usageOf(usage: Fields): Usage | null {
   };
 }
 
-/** Beyond this, a repeated line of a turn is collected twice. */
+/** Beyond this number, a line that repeats in a turn is collected twice. */
 const maxSeenLines = 10_000;
 const maxCommandCharacters = 4_000;
 
@@ -140,7 +140,7 @@ function sayAnswer(bytes: Buffer, { seenLines }: CollectorMemory, turn: Collecto
 const peek = createPeek(["message", "content"]);
 const textType = Buffer.from('"text"');
 
-/** Whether the content may hold text. Most lines are thinking and calls, and are not parsed. */
+/** Whether the content may hold text. Most lines hold only thinking and calls, and are not parsed. */
 function mayHoldText(bytes: Buffer): boolean {
   let may = true;
   peek.members(bytes, 0, (key, message) => {

@@ -30,7 +30,7 @@ import {
   readClaudeUser,
 } from "./claude-lines.ts";
 
-/** Enough for a title. */
+/** Enough of a command for a title. */
 const commandCharacters = 1_000;
 
 const textSchema = z.string().nullable();
@@ -52,7 +52,7 @@ export function createClaudeIndexer(saved?: SavedIndexer): TurnIndexer {
   const titles = { ...(from?.titles ?? { custom: null, ai: null, summary: null }) };
   /** A command of the user, which becomes a turn if the model answers it. */
   let command: { readonly mark: TurnMark; readonly text: string } | null = from?.command ?? null;
-  /** Unparsed assistant lines and tool results since the last pause: only the last readable ones matter. */
+  /** Assistant lines and tool results that are not parsed yet: only the last readable lines matter. */
   let putOff: { readonly kind: "assistant" | "tool_result"; readonly bytes: Buffer; readonly line?: Fields }[] = [];
 
   function beginUser(mark: Omit<TurnMark, "role">, text: string): void {
@@ -186,7 +186,7 @@ function modelOf(line: Fields): string | null {
 }
 
 /**
- * The turn's state after this assistant line. Each block of a message has its own line, and in recent versions all carry the message's stop
+ * The turn's state after this assistant line. Each block of a message has its own line, and in recent versions every line carries the message's stop
  * reason: such a message continues after its thinking. Without a stop reason (older versions), text ends the turn and a tool call does not.
  */
 function stateAfter(line: Fields): TurnState {

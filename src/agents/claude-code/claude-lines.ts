@@ -105,7 +105,7 @@ const madeByAgent = new Set([
   "task-notification",
 ]);
 
-/** The openings of user messages that Claude Code wrote. Recent versions mark the text that a person typed. */
+/** The first words of user messages that Claude Code wrote. Recent versions mark the text that a person typed. */
 const injected = [
   "<local-command-caveat>",
   "<bash-stdout>",
@@ -147,7 +147,7 @@ export function readClaudeQueued(line: Fields): string | null {
 }
 
 /**
- * The text without the tags around long pastes. They carry the first four hex digits of the SHA-256 of the session id, so only real ones
+ * The text without the tags around long pastes. The tags contain the first four hex digits of the SHA-256 of the session id, so only real tags
  * are removed.
  */
 function unwrapped(line: Fields, text: string): string {
@@ -166,7 +166,7 @@ function unwrapped(line: Fields, text: string): string {
   }
 }
 
-/** Added to the user's text by editors or Claude Code, each in its own block. */
+/** Context that editors or Claude Code add to the user's text, each in its own block. */
 const editorContext = /^\s*<(ide_\w+|system-reminder)>[^]*<\/\1>\s*$/;
 
 /** The text of a message's content; `[image]` for images alone; null if empty. */
@@ -246,7 +246,7 @@ export function claudeResultText(content: unknown): string {
 const loginErrors = ["authentication_failed", "oauth_org_not_allowed", "verification_required"];
 const limitErrors = ["rate_limit", "billing_error", "account_on_hold"];
 
-/** From the code of a failed turn, in its hook and in its transcript (measured). */
+/** What is needed before another turn can succeed, from the code of a failed turn in its hook and its transcript (measured). */
 export function claudeNeeds(code: unknown): FailureNeeds | undefined {
   if (typeof code !== "string") return undefined;
   if (loginErrors.includes(code)) return "login";

@@ -60,7 +60,7 @@ function keyAnswer(config: ClaudeConfig, tail: string): "approved" | "rejected" 
   return responses.rejected.includes(tail) ? "rejected" : responses.approved.includes(tail) ? "approved" : null;
 }
 
-/** The answers, with yes for this key. */
+/** The stored answers, with an approval of this key added. */
 function approved(config: ClaudeConfig, tail: string): unknown {
   const responses = keyResponses(config);
   return { ...responses, approved: [...responses.approved.filter((other) => other !== tail), tail] };
@@ -78,14 +78,14 @@ function keyResponses(config: ClaudeConfig): z.infer<typeof keyResponsesSchema> 
   return keyResponsesSchema.safeParse(config["customApiKeyResponses"]).data ?? { approved: [], rejected: [] };
 }
 
-/** Answers the first-run dialogs, on disk only if there is no flag or variable. Returns the variables. */
+/** Answers the first-run dialogs: through variables, which are returned, and on disk only where there is no flag or variable. */
 export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Environment> {
   const path = await configPath(request.env);
   const variables: Record<string, string> = {};
-  // Trust for this launch only, as the folder's registration can be revoked. It opens the folder and runs the repository's hooks, but does
+  // Trusts the folder for this launch only, because its registration can be revoked. The repository's hooks then run, but this does
   // not let the repository's settings allow commands (measured).
   if (request.trustDir) variables["CLAUDE_CODE_SANDBOXED"] = "1";
-  // As root, the agent refuses its most permissive mode without it; the caller requested that mode.
+  // As root, the agent refuses its most permissive mode without this variable; the caller requested that mode.
   if (request.permissionMode === "all" && process.getuid?.() === 0) variables["IS_SANDBOX"] = "1";
   const key = await keyDecision(path, request);
   if (key === "keep_login") variables["ANTHROPIC_API_KEY"] = "";
@@ -99,7 +99,7 @@ export async function answerFirstRunDialogs(request: LaunchRequest): Promise<Env
 }
 
 /**
- * The answer to "use this API key?": nothing without a key or with an earlier answer; an existing login is kept; otherwise the key is
+ * How to answer "use this API key?": not at all without a key or after an earlier answer; an existing login is kept; otherwise the key is
  * approved.
  */
 async function keyDecision(path: string, request: LaunchRequest): Promise<"nothing" | "keep_login" | "approve"> {
@@ -113,11 +113,11 @@ async function keyDecision(path: string, request: LaunchRequest): Promise<"nothi
 const known = new Map<string, boolean>();
 const maxKnown = 100;
 
-/** Without the key. Cached until the account or the credentials change (0.4 s). */
+/** Whether there is a login, ignoring the key. The check takes 0.4 s, so it is cached until the account or the credentials change. */
 async function isLoggedIn({ binary, env }: LaunchRequest, account: unknown): Promise<boolean> {
   const { ANTHROPIC_API_KEY: _key, ...withoutKey } = env;
   const credentials = join(configDir(env), ".credentials.json");
-  const { mtimeMs } = await stat(credentials).catch(() => ({ mtimeMs: 0 })); // none, or in the system's keychain
+  const { mtimeMs } = await stat(credentials).catch(() => ({ mtimeMs: 0 })); // no credentials file: no login, or one in the system's keychain
   const tokens = [env["ANTHROPIC_AUTH_TOKEN"], env["CLAUDE_CODE_OAUTH_TOKEN"]].map(Boolean);
   const question = JSON.stringify([binary, credentials, mtimeMs, account ?? null, tokens]);
   const before = known.get(question);

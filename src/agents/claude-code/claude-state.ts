@@ -20,7 +20,7 @@ const stateSchema = z.looseObject({
 
 type ClaudeState = z.infer<typeof stateSchema>;
 
-// One file per running Claude Code, and stale ones of killed processes.
+// There is one file for each running Claude Code, and stale files of killed processes.
 const maxStates = 5_000;
 
 /** The activity in a state file; null if unknown. */
@@ -75,6 +75,6 @@ function parseState(text: string): ClaudeState | null {
   try {
     return stateSchema.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    return null; // half written: the next read gets it
+    return null; // incompletely written: the next read succeeds
   }
 }

@@ -3,7 +3,7 @@ import type { ToolAction } from "../../wire/permission-rules.ts";
 import type { ToolCall } from "../template.ts";
 
 /**
- * Codex reports the command and why it asks. It does not report the call's other fields: `workdir` is the report's `cwd`, and a `shell`
+ * Codex reports the command and why it needs permission, but not the call's other fields: `workdir` is the report's `cwd`, and a `shell`
  * other than the machine's bash, zsh or sh is not used (0.169.0).
  */
 const callSchema = z.strictObject({ command: z.string(), description: z.string().nullish() });
@@ -17,7 +17,7 @@ export function codexToolAction({ tool, input }: Pick<ToolCall, "tool" | "input"
   return paths === null ? null : { tool: "edit", paths };
 }
 
-// A longer patch is cut by the hook, so files may be missing.
+// The hook cuts a longer patch, so some of its files may be missing.
 const maxPatchLength = 16_000;
 const header = /^\*\*\* (?:Add|Update) File: ([^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?)$/u;
 

@@ -14,7 +14,7 @@ import type { Environment } from "../template.ts";
 
 /** The settings of `config.toml` that a start needs. */
 interface CodexConfig {
-  /** The user chose a provider or credential store: then nothing is added. */
+  /** Whether the user chose a provider or credential store; then no provider is added. */
   readonly choosesProvider: boolean;
   /** The configured address of the vendor's API. */
   readonly openAiUrl: string | null;
@@ -28,14 +28,14 @@ export async function readCodexConfig(home: string): Promise<CodexConfig> {
   const path = join(home, "config.toml");
   const config = await parsedConfig(path);
   if (config === null) {
-    const choosesProvider = await exists(path); // unreadable: it may choose one
+    const choosesProvider = await exists(path); // if the file is unreadable, it may choose a provider
     return { choosesProvider, openAiUrl: null, developerInstructions: null };
   }
   const store = config["cli_auth_credentials_store"];
   const provider = config["model_provider"];
   return {
     choosesProvider:
-      (provider !== undefined && provider !== "openai") || // the built-in one needs a login, and there is none
+      (provider !== undefined && provider !== "openai") || // the built-in provider needs a login, and there is none
       config["profile"] !== undefined ||
       config["oss_provider"] !== undefined ||
       (store !== undefined && store !== "file"),
@@ -63,7 +63,7 @@ export const codexKeyVariables = ["OPENAI_API_KEY", "CODEX_API_KEY"] as const;
 const openAiUrl = "https://api.openai.com/v1";
 
 /**
- * Codex's terminal reads no key variable (measured). If one is set, without a login or a chosen provider, a provider for this launch makes
+ * Codex in a terminal ignores key variables (measured). If one is set, without a login or a chosen provider, a provider added for this launch makes
  * it work without writing anything.
  */
 export async function keyProviderArguments(
@@ -91,7 +91,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A TOML basic string: JSON's escapes, plus DEL, and without lone surrogates. */
+/** Formats a TOML basic string: with JSON's escapes, DEL escaped too, and without lone surrogates. */
 export function tomlString(text: string): string {
   return JSON.stringify(text.toWellFormed()).replaceAll("\u007f", "\\u007F");
 }
@@ -101,7 +101,7 @@ export function tomlTable(entries: readonly (readonly [key: string, value: strin
   return `{${entries.map(([key, value]) => `${tomlString(key)}=${value}`).join(",")}}`;
 }
 
-/** There is no hook after Esc or an API error; the transcript has those. */
+/** No hook runs after Esc or an API error; the transcript records both. */
 const hookEvents = ["SessionStart", "UserPromptSubmit", "PermissionRequest", "PostToolUse", "Stop", "SessionEnd"];
 const hookTimeoutSeconds = 10;
 const listTimeoutMs = 15_000;
@@ -127,7 +127,7 @@ const cache = new Map<string, string>();
 const flights = createSingleFlight<string | null>();
 
 /**
- * The arguments for Postern's hooks and the trust in exactly these. Codex itself computes their hashes (about 0.4 s, once per version), so
+ * The arguments that set Postern's hooks and trust only them. Codex itself computes their hashes (about 0.4 s, once per version), so
  * none of the user's hooks becomes trusted. If Codex does not answer, the session has no hooks and is read from its transcript, or its
  * screen shows why it cannot start.
  * @throws PosternError `agent_binary_missing`
@@ -219,6 +219,6 @@ function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    return null; // another line: the answer has its own
+    return null; // a different message: the answer is on another line
   }
 }

@@ -18,7 +18,7 @@ const targets: Readonly<Record<string, readonly [packageName: string, triple: st
  * as a parent process with older Node. Other programs are used as they are.
  */
 export async function nativeCodex(binary: string): Promise<{ readonly binary: string; readonly env: Environment }> {
-  const script = await realpath(binary).catch(() => binary); // gone: the caller reports it
+  const script = await realpath(binary).catch(() => binary); // if it is gone, the caller reports that
   const target = targets[`${process.platform}-${process.arch}`];
   if (!script.endsWith("/@openai/codex/bin/codex.js") || target === undefined) return { binary, env: {} };
   const [packageName, triple] = target;
@@ -55,8 +55,8 @@ export async function helpersOnPath(native: string, folder: string, env: Environ
 }
 
 /**
- * For a Codex that only answers a question. With its home below its temporary folder, it neither creates nor removes links, so it removes
- * none of a Codex that is starting.
+ * For a Codex process that only answers a query. With its home below its temporary folder, it neither creates nor removes links, so it removes
+ * none that belong to a Codex that is starting.
  */
 export const withoutHelpers: Environment = { TMPDIR: "/" };
 
@@ -65,8 +65,8 @@ const probeTimeoutMs = 10_000;
 const maxReasonCharacters = 300;
 
 /**
- * Runs `:` in Codex's sandbox. On Linux that is bubblewrap with seccomp: the system's if on PATH and new enough, else the one that comes
- * with Codex (0.156 to 0.169; none falls back to Landlock). Uses the user's settings in a separate state folder: see {@link helpersOnPath}.
+ * Runs `:` in Codex's sandbox. On Linux that is bubblewrap with seccomp: the system's if it is on PATH and new enough, else the copy that comes
+ * with Codex (0.156 to 0.169; no version falls back to Landlock). Uses the user's settings in a separate state folder: see {@link helpersOnPath}.
  * @returns why commands fail in it, or null
  */
 export async function checkCodexSandbox(
@@ -82,11 +82,11 @@ export async function checkCodexSandbox(
     const argv = [native.binary, "sandbox", "-c", 'sandbox_mode="read-only"', "--", "/bin/sh", "-c", ":"] as const;
     const { exitCode, stderr } = await runCommand([...argv], {
       env: { ...env, ...native.env, ...helpers, CODEX_HOME: folder },
-      // Codex uses no bubblewrap from below its working directory.
+      // Codex does not use a bubblewrap that is below its working directory.
       cwd: dirname(native.binary),
       timeoutMs: probeTimeoutMs,
     });
-    // Null: the probe did not run or end, so nothing is known about the sandbox.
+    // Null means that the probe did not run or did not end, so nothing is known about the sandbox.
     return exitCode === 0 || exitCode === null ? null : explainSandbox(stderr, kernelSetting);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -111,7 +111,7 @@ export function explainSandbox(stderr: string, kernel: (name: string) => string 
   return { message: `Its sandbox does not start: ${reasonOf(stderr)}`, fix: null };
 }
 
-/** The setting that prevents it, most general first; null if none does, as in a container with its own rules. */
+/** The fix for the most general kernel setting that prevents namespaces; null if none does, as in a container with its own rules. */
 function namespaceFix(kernel: (name: string) => string | null): string | null {
   if (kernel("user/max_user_namespaces") === "0") return "sudo sysctl -w user.max_user_namespaces=15000";
   if (kernel("kernel/unprivileged_userns_clone") === "0") return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
@@ -125,7 +125,7 @@ function kernelSetting(name: string): string | null {
   try {
     return readFileSync(`/proc/sys/${name}`, "utf8").trim();
   } catch {
-    return null; // this kernel does not have it
+    return null; // this kernel does not have the setting
   }
 }
 

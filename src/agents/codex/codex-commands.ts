@@ -17,8 +17,8 @@ export function codexHome(env: Environment): string {
 }
 
 /**
- * As listed by 0.169.0, without those that open only a dialog of the terminal or end the session. With arguments, `/compact` is text.
- * `/new` and `/model` open dialogs. After `/clear` the new session has its id from its first prompt on.
+ * As listed by 0.169.0, without those that open only a dialog of the terminal or end the session. `/compact` with arguments counts as text.
+ * `/new` and `/model` open dialogs. After `/clear`, the new session has no id until its first prompt.
  */
 const listed: readonly AgentCommand[] = [
   builtIn("/compact", "Summarize the conversation to free up context", { sendable: "without_arguments" }),

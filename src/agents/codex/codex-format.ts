@@ -46,14 +46,14 @@ export const codexFormat = createFormat({
   withEarlierParts,
 });
 
-/** Those of a tool's output. */
+/** The images in a tool's output. */
 function picturesOfResult(payload: Fields): readonly string[] {
   const output = payload["output"];
   const parts = Array.isArray(output) ? output.filter(isFields) : listAt(fieldsAt(payload, "output"), "content");
   return parts.flatMap((part) => dataIn(part["image_url"]) ?? []);
 }
 
-/** Data URLs; images given by path stay on disk. */
+/** Images given as data URLs; images given by path are not read from disk. */
 function pictures(payload: Fields): readonly (string | null)[] {
   const content = [...listAt(payload, "content"), ...listAt(fieldsAt(payload, "item"), "content")];
   const listed = payload["images"];
@@ -73,10 +73,10 @@ function createAnswer(draft: TurnDraft, { before }: TurnMark): (bytes: Buffer) =
   const count = createUsageCount(draft, before?.totalTokens ?? null);
   const scripts = createScripts();
   const shownAsCommands = new Set<string>();
-  /** The newest form of an answer in this turn; older forms repeat it. */
+  /** The newest form of an answer in this turn; lines in older forms repeat the same answers. */
   let form: CodexForm = before?.form ?? "responses";
   let unnamedCalls = 0;
-  /** The thread whose lines count; known only after the first answer in some files. */
+  /** The thread whose lines count; in some files, it is known only after the first answer. */
   let agentSessionId = before?.agentSessionId ?? null;
 
   function answer(payload: Fields, of: CodexForm): void {
@@ -176,7 +176,7 @@ function textsAt(from: Fields, key: string): string {
 }
 
 /**
- * Counts each of the model's answers once: by response id if there is one, else by the growth of the session's total, because a
+ * Counts each of the model's answers once: by response id if there is one, else by the increase in the session's total, because a
  * `token_count` is repeated when only the rate limits change.
  */
 function createUsageCount({ usages }: TurnDraft, totalBefore: number | null): (payload: Fields) => void {
@@ -198,7 +198,7 @@ function createUsageCount({ usages }: TurnDraft, totalBefore: number | null): (p
   };
 }
 
-/** `inputTokens` include cached ones, as Codex counts. */
+/** As in Codex's own count, `inputTokens` include cached tokens. */
 function usageOf(usage: Fields): Usage {
   return {
     inputTokens: countAt(usage, "input_tokens"),

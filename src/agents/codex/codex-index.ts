@@ -32,7 +32,7 @@ import {
   isUsersOwnAction,
 } from "./codex-lines.ts";
 
-/** A larger state is not saved: such a file is read again when it grows. */
+/** A state with more marks is not saved: such a file is read from its start again when it grows. */
 const maxSavedMarks = 1_000;
 const maxSavedCharacters = 50_000;
 
@@ -41,7 +41,7 @@ const savedSchema = savedIndexerSchema.extend({
   form: messageFormSchema,
   unanswered: z.object({ form: messageFormSchema, text: z.string() }).nullable(),
   tellsTurns: z.boolean(),
-  // Missing in states saved by older versions.
+  // This field is missing in states that older versions saved.
   turnIsOver: z.boolean().default(false),
   hasMeta: z.boolean(),
   totalTokens: z.number().nullable(),
@@ -62,14 +62,14 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   let unanswered: { readonly form: CodexForm; readonly text: string } | null = from?.unanswered ?? null;
   /** Whether the file records the start and end of turns; older ones do not. */
   let tellsTurns = from?.tellsTurns ?? false;
-  /** Whether the last turn was recorded as ended. A command that outlives its turn is written later, and starts no turn. */
+  /** Whether the last turn was recorded as ended. A command that outlives its turn is written after that, and does not start a turn. */
   let turnIsOver = from?.turnIsOver ?? false;
   let hasMeta = from?.hasMeta ?? false;
   /** Unparsed lines since the last pause: only the last readable one of each kind matters. */
   let outputs: Buffer[] = [];
   let contexts: Buffer[] = [];
   let usages: Buffer[] = [];
-  /** The newest token count, and its limits once it was parsed. */
+  /** The newest token count, and its rate limits once that count has been parsed. */
   let newestUsage: Buffer | null = null;
   let limitEnds: string | null = null;
   let totalTokens: number | null = from?.totalTokens ?? null;
@@ -112,7 +112,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     log.seen(timeOf(line));
   }
 
-  /** Removes prompts that were guessed from the model's input, once a newer form has the real one. */
+  /** Removes prompts that were guessed from the model's input, once a line of a newer form contains the real prompt. */
   function dropUnanswered(): void {
     while (log.lastRole() === "user") marks.pop();
   }
@@ -178,7 +178,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
     return true;
   }
 
-  /** Kept for its time; the oldest files have none. */
+  /** Keeps a line only for its time; in the oldest files, lines have no time. */
   function putOff(bytes: Buffer): void {
     if (bytes.includes('"timestamp"')) outputs.push(bytes);
   }
@@ -207,13 +207,13 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
       if (!notOfTurns.has(line.kind)) facts.turnLines++;
       switch (line.kind) {
         case "meta":
-          return hasMeta || readLine(bytes, meta); // a fork repeats its parent's
+          return hasMeta || readLine(bytes, meta); // a fork also contains its parent's `meta` line
         case "prompt":
           if (line.form === "responses" && form !== "responses") return true;
           return readLine(bytes, (read) => prompt(line.form, read, { start: offset, firstLineBytes: bytes.length }));
         case "answer":
         case "thinking":
-          // An older form repeats the newer one, or a compaction's summary.
+          // A line of an older form repeats a line of the newer form, or a compaction's summary.
           return codexFormRank[line.form] < codexFormRank[form] || output(bytes, offset, line.kind === "answer");
         case "plan":
           return output(bytes, offset, true);
@@ -253,7 +253,7 @@ export function createCodexIndexer(saved?: SavedIndexer): TurnIndexer {
   };
 }
 
-/** A turn also aborts at the end of a review, or when another one replaces it. */
+/** Whether the user interrupted the turn: a turn also aborts at the end of a review, or when another turn replaces it. */
 function isInterruption(bytes: Buffer): boolean {
   const line = parseLine(bytes);
   return line !== null && (stringAt(codexPayload(line), "reason") ?? "interrupted") === "interrupted";

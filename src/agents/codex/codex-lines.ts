@@ -15,8 +15,8 @@ import {
 } from "../../transcripts/index.ts";
 
 /**
- * The generation of a line: `items` are today's `item_completed` events, `events` the earlier `user_message` and `agent_message` events,
- * `responses` the plain items of the model's API. A file may hold several, and then repeats each message: the newest form counts.
+ * The generation of a line: `items` are the current `item_completed` events, `events` the earlier `user_message` and `agent_message` events,
+ * `responses` the plain items of the model's API. A file may hold several forms, and then repeats each message in each form: the newest form counts.
  */
 export type CodexForm = MessageForm;
 
@@ -161,7 +161,7 @@ export function codexPayload(line: Fields): Fields {
   return isFields(line["payload"]) ? line["payload"] : line;
 }
 
-/** The openings of context that Codex injects as the user. */
+/** The first words of context that Codex injects as the user. */
 const injected = [
   "<environment_context>",
   "<user_instructions>",
@@ -235,7 +235,7 @@ export function isOfOtherThread(payload: Fields, agentSessionId: string | null):
   return thread !== null && agentSessionId !== null && thread !== agentSessionId;
 }
 
-/** Each sub-agent has its own rollout, whose first line names its parent. */
+/** Each sub-agent has its own rollout, whose first line identifies it as a sub-agent's. */
 export function isSubagentRollout(bytes: Buffer): boolean {
   if (!bytes.includes('"parent_thread_id"') && !bytes.includes('"subagent"')) return false;
   const line = parseLine(bytes);
@@ -255,7 +255,7 @@ const codexErrorSchema = z.object({
   ]),
 });
 
-/** From the error of a turn in a rollout (measured). */
+/** What is needed before another turn can succeed, from the error of a turn in a rollout (measured). */
 export function codexNeeds(error: unknown): FailureNeeds | undefined {
   const info = codexErrorSchema.safeParse(error).data?.codex_error_info;
   if (info === undefined) return undefined;

@@ -8,10 +8,10 @@ import type { ExternalHolder } from "../template.ts";
 
 /**
  * While Codex writes a session it holds `<home>/thread-writer-locks/<id>.lock` with flock(2) (measured). The kernel knows the holder, so
- * sessions that start in one directory at the same time never get each other's id. Linux only: elsewhere the SessionStart hook reports it.
+ * sessions that start in one directory at the same time are never confused. Linux only: elsewhere the SessionStart hook reports the id.
  */
 const locksFolder = "thread-writer-locks";
-// More than one person's machine has; each costs a look at its open files.
+// More than run on one person's machine. Checking a process costs a look at its open files.
 const maxLockingProcesses = 1_000;
 
 /** The session that `pid` or a child writes; null if it holds no lock, or several. */
@@ -72,7 +72,7 @@ async function locksHeldBy(folder: string, pid: number): Promise<readonly string
   const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => []); // gone, another user's, or no /proc
   const ids: string[] = [];
   for (const descriptor of descriptors) {
-    const path = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => ""); // closed in the meantime
+    const path = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => ""); // the file was closed in the meantime
     const id = /^(.+)\.lock$/.exec(basename(path))?.[1] ?? "";
     if (!isUuid(id) || basename(dirname(path)) !== locksFolder) continue;
     if (!(await sameFile(path, join(folder, `${id}.lock`)))) continue;

@@ -9,7 +9,7 @@ interface CodexCall {
   readonly result: ToolResult | null;
 }
 
-/** A call line: function call, custom tool call, shell call of the oldest versions, or web search. */
+/** Reads a call line: a function call, a custom tool call, a shell call of the oldest versions, or a web search. */
 export function codexCall(payload: Fields, fallbackId: string): CodexCall {
   const type = stringAt(payload, "type");
   const id = stringAt(payload, "call_id") ?? stringAt(payload, "id") ?? fallbackId;
@@ -41,7 +41,7 @@ export function codexResult(payload: Fields): { readonly id: string; readonly re
   return { id, result: toolResult(ok, withExit(exitOfHead(text), text.replace(outputHeader, ""))) };
 }
 
-/** The exit code in front of the output, as in Claude Code's transcripts. */
+/** Puts the exit code before the output, as in Claude Code's transcripts. */
 function withExit(exitCode: unknown, output: string): string {
   const failed = typeof exitCode === "number" && exitCode !== 0 && !output.startsWith("Exit code ");
   return failed ? `Exit code ${exitCode}${output === "" ? "" : `\n${output}`}` : output;
@@ -78,7 +78,7 @@ function exitOfHead(text: string): number | null {
   return exit === null ? null : Number(exit[1]);
 }
 
-/** An item for a whole tool call; null for others. */
+/** Reads an item that holds a whole tool call; null for other items. */
 export function codexAction(item: Fields): CodexCall | null {
   const id = stringAt(item, "id");
   if (id === null) return null;
@@ -153,7 +153,7 @@ function plainPath(path: string | null): string | null {
   try {
     return decodeURIComponent(path.slice("file://".length));
   } catch {
-    return path.slice("file://".length); // a stray %: the path as it is
+    return path.slice("file://".length); // with a stray %, the path stays as it is
   }
 }
 
@@ -167,8 +167,8 @@ function parsedOr(text: string): unknown {
 }
 
 /**
- * In code mode the model calls one tool, `exec`, with a script that calls the others. The script's actions come before its result; a script
- * whose actions are shown is hidden, unless it failed.
+ * In code mode the model calls one tool, `exec`, with a script that calls the others. The actions of the script appear before its result; a script
+ * whose actions are shown is not shown itself, unless it failed.
  */
 interface Scripts {
   called(call: CodexCall): void;
@@ -178,7 +178,7 @@ interface Scripts {
   ended(id: string, result: ToolResult): boolean;
 }
 
-/** Older scripts that never ended are dropped: each action is looked up in all running ones. */
+/** Beyond this number, old scripts that never ended are dropped, because each action is looked up in all running scripts. */
 const maxRunning = 32;
 
 export function createScripts(): Scripts {
@@ -230,21 +230,21 @@ function unquoted(quoted: string): string {
     const value: unknown = JSON.parse(quoted);
     if (typeof value === "string") return value;
   } catch {
-    // Other quotes, or escapes that JSON does not have.
+    // The literal has other quotes, or escapes that JSON does not have.
   }
   return quoted.slice(1, -1).replace(/\\([^])/g, (_, escaped: string) => escapes[escaped] ?? escaped);
 }
 
 const scriptHeader = /^Script completed\n(?:Wall time [^\n]*\n)?(?:Output:\n)?/;
 
-/** The result of a script that is shown as commands. The script succeeds however its commands end, but prints their exit code. */
+/** The result of a script that is shown as commands. The script succeeds even if its commands fail, but prints their exit code. */
 export function shownResult(result: ToolResult): ToolResult {
   const text = result.text.replace(scriptHeader, "");
   const exit = /(?:^|\n)(?:Exit code:?|Process exited with code) (-?\d+)\s*$/.exec(text)?.[1] ?? exitCodeIn(text);
   return { ...toolResult(result.ok && Number(exit ?? 0) === 0, text), truncated: result.truncated };
 }
 
-/** For a script that prints the tool's result as JSON. */
+/** The exit code that a script prints as part of the tool's result in JSON. */
 function exitCodeIn(text: string): number | undefined {
   if (!text.startsWith("{")) return undefined;
   try {

@@ -77,7 +77,7 @@ export const codex: AgentTemplate = {
   },
   interruptKeys: "\x1b",
   exitKeys: ["/quit", "\r"],
-  // It waits for the browser on local port 1455.
+  // This login waits for the browser on local port 1455.
   loginArgs: ["login"],
   codeLoginArgs: ["login", "--device-auth"],
   plan,
@@ -144,7 +144,7 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const [approval, sandbox] = policies[request.permissionMode];
   const settings = ["check_for_update_on_startup=false", "analytics.enabled=false"];
   if (request.trustDir) settings.push(`projects=${tomlTable([[request.dir, `{trust_level="trusted"}`]])}`);
-  // They replace the user's own instructions, which therefore come first.
+  // Our instructions replace the user's own, so the user's are put before them.
   const instructions = [config.developerInstructions, request.systemPrompt].filter((text) => text !== null);
   const profile =
     request.systemPrompt === null
@@ -153,9 +153,9 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const argv: [string, ...string[]] = [
     binary,
     ...(request.kind === "resume" ? ["resume"] : []),
-    // Otherwise a daemon and an updater outlive the terminal.
+    // Without this flag, a daemon and an updater outlive the terminal.
     "--no-daemon",
-    // On resume too: a changed directory opens a dialog. As ".", since the name may lead elsewhere by now.
+    // Also passed on a resume, because a changed directory opens a dialog. It is ".", because the path may lead elsewhere by now.
     "-C",
     ".",
     "-a",
@@ -194,7 +194,7 @@ async function loginState(binary: string, env: Environment): Promise<LoginState>
   return exitCode === 1 ? "logged_out" : "unknown";
 }
 
-// First lines have 25 KB; a larger file holds more than that.
+// First lines have about 25 KB; a larger file contains more than its first line.
 const maxFirstLineBytes = 1024 * 1024;
 
 /**
@@ -202,21 +202,21 @@ const maxFirstLineBytes = 1024 * 1024;
  * anything missing later does no harm (0.169.0).
  */
 async function hasFirstLine(path: string): Promise<boolean> {
-  if (!path.endsWith(".jsonl")) return true; // compressed long after it was written
+  if (!path.endsWith(".jsonl")) return true; // a compressed file was completed long ago
   const bytes = await readSmallFile(path, maxFirstLineBytes);
   if (!(bytes instanceof Buffer)) return true;
   const end = bytes.indexOf("\n");
   return parseLine(end < 0 ? bytes : bytes.subarray(0, end)) !== null;
 }
 
-/** The last row of a Codex that is starting, and does not accept a prompt: 0.156.0 paints nothing below an empty composer. */
+/** The last row on the screen of a Codex that is starting and does not accept a prompt yet; 0.156.0 has nothing below an empty composer. */
 const startingRow = /^(?: +\? for shortcuts| +Waiting for startup +· esc cancel|› Ask Codex to do anything) *$/;
 
 /** The notice in place of the composer while another process writes the session; it has keys (`r retry`, `f fork`), but no choices to move to (0.169.0). */
 const openElsewhere = /^ +\S+ +This conversation is open in another app(?: {2,}r to retry)?$/;
 
 /**
- * The rows of `from` from the last prompt sign that is not a dialog's choice to the line of model and directory. While Codex starts, that
+ * The rows of `from` from the last prompt sign that is not a dialog's choice up to the line with model and directory. While Codex starts, that
  * line is missing, or is "Waiting for startup · esc cancel" after a prompt was typed.
  */
 function composerRows(lines: readonly string[], from = lines): readonly string[] | null {
@@ -233,7 +233,7 @@ const profileLink = /^postern-[0-9a-f-]{36}\.config\.toml$/;
 
 /**
  * Passes developer instructions in a file, since arguments are visible to all users in the list of processes. Codex reads them from a
- * profile, and only in its own folder (0.156.0 to 0.169.0): a link there points to the file in the launch folder. The profile overrides
+ * profile, and only in its own folder (0.156.0 to 0.169.0): a link in that folder points to the file in the launch folder. The profile overrides
  * only this key of `config.toml`.
  * @returns the arguments
  */
@@ -255,7 +255,7 @@ async function profileLinks(home: string): Promise<readonly string[]> {
   return names.filter((name) => profileLink.test(name)).map((name) => join(home, name));
 }
 
-/** Links to launch folders that are gone. */
+/** Removes links to launch folders that no longer exist. */
 async function removeOldLinks(home: string): Promise<void> {
   for (const link of await profileLinks(home)) {
     const isThere = await stat(link).then(

@@ -15,15 +15,15 @@ const firstLineBytes = [32 * 1024, 512 * 1024];
 /** Beyond this, only the newest parts are read. */
 const maxLinks = 32;
 
-/** Where a rollout continues: after `endOffset` bytes of the rollout whose name ends in this id. */
+/** The point at which a rollout continues another: after `endOffset` bytes of the rollout whose name ends in this id. */
 interface HistoryBase {
   readonly id: string;
   readonly endOffset: number;
 }
 
 /**
- * Joins a rollout with its earlier parts. When the user goes back to an earlier prompt, Codex (0.169, measured) leaves the file and
- * continues in `rollout-<time>-<session>_<part>.jsonl`, whose first line names the part and byte at which it continues. Both are one
+ * Joins a rollout with its earlier parts. When the user goes back to an earlier prompt, Codex (0.169, measured) stops writing to the file and
+ * continues in `rollout-<time>-<session>_<part>.jsonl`, whose first line has the part and the byte at which it continues. Both are one
  * transcript, without the undone part. A fork of another session stays separate.
  * @param open opens a file, or returns null. The returned source closes what it opened.
  */
@@ -64,7 +64,7 @@ function sessionOf(path: string): string | null {
 }
 
 async function readBase(source: LineSource): Promise<HistoryBase | null> {
-  if (!source.seekable) return null; // a compressed part: without earlier parts, or they are not shown
+  if (!source.seekable) return null; // a compressed part: earlier parts, if any, are not shown
   let head: Buffer = Buffer.alloc(0);
   let end = -1;
   for (const length of firstLineBytes) {
@@ -81,12 +81,12 @@ async function readBase(source: LineSource): Promise<HistoryBase | null> {
   return endOffset > 0 ? { id, endOffset } : null;
 }
 
-/** Whether a line ends right before `offset`; otherwise this is another file, or incomplete. */
+/** Whether a line ends right before `offset`. If not, this is another file, or the file is incomplete. */
 async function endsLine(source: LineSource, offset: number): Promise<boolean> {
   return source.seekable && (await source.bytes(offset - 1, 1)).equals(Buffer.from("\n"));
 }
 
-/** The file of a part, in this rollout's folder or an earlier day's. */
+/** The file of a part, in this rollout's folder or the folder of an earlier day. */
 async function findPart(path: string, session: string, part: string): Promise<string | null> {
   const name = part === session ? `-${session}.jsonl` : `-${session}_${part}.jsonl`;
   const isPart = (candidate: string): boolean => candidate.startsWith("rollout-") && candidate.endsWith(name);
@@ -116,7 +116,7 @@ interface ChainLink {
   readonly length: number;
 }
 
-/** Several files as one: the starts of the earlier ones, then all of the last. Only the last one grows. */
+/** Joins several files into one: the starts of the earlier files, then all of the last file. Only the last file grows. */
 function chainedSource(earlier: readonly ChainLink[], last: LineSource): LineSource {
   const links = [...earlier, { source: last, length: last.stamp.sizeBytes }];
   const starts = links.map((_, index) => links.slice(0, index).reduce((sum, { length }) => sum + length, 0));

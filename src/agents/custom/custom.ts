@@ -196,7 +196,7 @@ function argumentsOf(agent: CustomAgent, request: LaunchRequest): readonly strin
     const group = typeof entry === "string" ? [entry] : entry;
     const names = group.flatMap((argument) => [...argument.matchAll(placeholders)].map((match) => match[1] ?? ""));
     if (names.some((name) => values[name] === null)) return [];
-    // In one pass: braces in a value stay text.
+    // All placeholders are replaced in one pass, so that braces in a value stay text.
     return group.map((argument) => argument.replace(placeholders, (_all, name: string) => values[name] ?? ""));
   });
 }
@@ -213,7 +213,7 @@ const idCharacters = "[A-Za-z0-9_][A-Za-z0-9._-]{0,199}";
 const idForm = new RegExp(`^${idCharacters}$`);
 const maxFolders = 20_000;
 
-/** The fixed folders of a pattern. */
+/** The leading folders of a pattern that have no placeholder. */
 function patternRoot(pattern: string): string {
   const segments = pattern.split("/");
   const first = segments.findIndex((segment) => segment === "*" || segment.includes("{sessionId}"));
@@ -252,7 +252,7 @@ async function findByPattern(pattern: string, sessionId: string): Promise<string
   return null;
 }
 
-/** The id in the path of the one file matching `pattern` that `pid` or a child has open (Linux); null for none or several. */
+/** The id in the path of the file matching `pattern` that `pid` or a child has open (Linux); null unless there is exactly one. */
 async function openFileId(pattern: string, pid: number): Promise<string | null> {
   const [before = "", after = ""] = pattern.split("{sessionId}");
   const matcher = new RegExp(`^${escaped(before)}([^/]+)${escaped(after)}$`);
@@ -270,7 +270,7 @@ async function openFileId(pattern: string, pid: number): Promise<string | null> 
 async function openFiles(pid: number): Promise<readonly string[]> {
   const folder = `/proc/${pid}/fd`;
   const descriptors = await readdir(folder).catch(() => []); // gone, another user's, or no /proc
-  return Promise.all(descriptors.map((descriptor) => readlink(join(folder, descriptor)).catch(() => ""))); // closed since
+  return Promise.all(descriptors.map((descriptor) => readlink(join(folder, descriptor)).catch(() => ""))); // the file was closed since then
 }
 
 function escaped(text: string): string {

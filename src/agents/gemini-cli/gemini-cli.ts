@@ -12,12 +12,12 @@ import { answerKeyDialog, geminiDir, geminiKeyVariables, hidesTitle } from "./ge
 
 const modes = { ask: "default", edits: "auto_edit", all: "yolo" } satisfies Record<PermissionMode, string>;
 
-/** The name has the id's first eight digits, the file's first line all of it. */
+/** The name contains the first eight digits of the id; the file's first line contains the whole id. */
 const fileName = /^session-.+-(?<beginning>[0-9a-f]{8})\.jsonl$/;
 
 /**
- * Gemini CLI, as measured with 0.61.0. It reads hooks only from the user's, the repository's or root's files, none of which belong to one
- * session: turns come from its transcript, its state from the window title.
+ * Gemini CLI, as measured with 0.61.0. It reads hooks only from files of the user, the repository or root, none of which belong to a single
+ * session. So turns are read from its transcript, and its state from the window title.
  */
 export const geminiCli: AgentTemplate = {
   name: "gemini-cli",
@@ -39,7 +39,7 @@ export const geminiCli: AgentTemplate = {
     "GEMINI_PROJECT_DIR",
     "GEMINI_PLANS_DIR",
     "GEMINI_CWD",
-    // Set by the launch around the gateway, for that agent.
+    // Set when the agent that started this gateway was launched, and meant only for that agent.
     "GEMINI_CLI_TRUST_WORKSPACE",
   ],
   idRegime: "assigned",
@@ -54,11 +54,11 @@ export const geminiCli: AgentTemplate = {
   commands: geminiCommands,
   // Its system prompt can only be replaced, not extended.
   accepts: { model: true, systemPrompt: false, prompt: true },
-  // Enter within 40 ms of a paste is a line break, and so is Enter after a last `\`.
+  // Enter within 40 ms after a paste becomes a line break, and so does Enter after a trailing `\`.
   paste: { bracketed: true, enterDelayMs: 300, suffix: " ", isExact: () => true, editorKey: null },
   interruptKeys: "\x1b",
   exitKeys: ["/quit", "\r"],
-  // Its own dialog logs in.
+  // The user logs in through the agent's own dialog.
   loginArgs: [],
   plan,
   parseHook: () => null,
@@ -69,7 +69,7 @@ export const geminiCli: AgentTemplate = {
       if (rows === null) return null;
       return isHint(rows) || rows.every((row) => row.trim() === "") ? "" : rows.join("\n");
     },
-    // Clears to the left with the line break before that, then to the right.
+    // Clears everything to the left of the cursor, line by line, then the text to the right.
     clearKeys: (text) => `${"\x15\x7f".repeat(text.split("\n").length + moreRows)}\x0b`,
     pastedWord: /\[Pasted Text: [^\]]*\]\s*$/,
     mayHoldEnter: true,
@@ -142,9 +142,9 @@ async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   return {
     argv,
     env: {
-      // Otherwise it restarts itself as a child and stays as its parent.
+      // Without this variable, it restarts itself as a child process and stays as its parent.
       GEMINI_CLI_NO_RELAUNCH: "true",
-      // Trust for this launch only, as the folder's registration can be revoked.
+      // Trusts the folder for this launch only, because its registration can be revoked.
       ...(request.trustDir ? { GEMINI_CLI_TRUST_WORKSPACE: "true" } : {}),
     },
   };
@@ -163,10 +163,10 @@ function readTitle(title: string): ObservedActivity | null {
 
 const boxTop = /^▄{8,}/;
 const boxBottom = /^▀{8,}/;
-/** What follows a prompt in a conversation: an answer, a message, a box. */
+/** Rows that can follow a prompt in a conversation: an answer, a message or a box. */
 const conversation = /^\s*[✦╭│ℹ✕⚠]/;
 
-/** The content of the last box with a prompt sign, or null if more than status lines follow it, because then it is an earlier prompt. */
+/** The content of the last box with a prompt sign. Null if a conversation follows the box, which then is an earlier prompt. */
 function composerRows(lines: readonly string[]): readonly string[] | null {
   const top = lines.findLastIndex((line) => boxTop.test(line));
   const bottom = lines.findLastIndex((line) => boxBottom.test(line));
@@ -176,7 +176,7 @@ function composerRows(lines: readonly string[]): readonly string[] | null {
   return lines.slice(top + 1, bottom).map((line) => line.slice(3));
 }
 
-/** Not faint, and one cell to the right of typed text: the cursor is before it. */
+/** Whether the text is a hint. It is not faint, but starts one cell further right than typed text, behind the cursor. */
 function isHint([first = "", ...others]: readonly string[]): boolean {
   return others.every((row) => row.trim() === "") && /^ {2}Type your message/.test(first);
 }

@@ -49,6 +49,6 @@ function descriptionOf(text: string): string {
     const { description } = parse(text);
     return typeof description === "string" ? description : "";
   } catch {
-    return ""; // invalid, or longer than what was read: Gemini CLI reports the former
+    return ""; // invalid, which Gemini CLI reports, or longer than the part that was read
   }
 }

@@ -45,7 +45,7 @@ export const geminiFormat = createFormat({
       .filter(isFields)
       .map((part) => stringAt(fieldsAt(part, "inlineData"), "data")),
   createAnswer,
-  /** `command` holds the newest answer's id: an answer is repeated when its calls have ended. */
+  /** `command` contains the newest answer's id: an answer is written again when its calls have ended. */
   readAnswerText(bytes, memory, turn) {
     if (turn?.mark.role !== "assistant" || geminiLineKind(bytes) !== "answer") return;
     const line = parseLine(bytes);
@@ -55,13 +55,13 @@ export const geminiFormat = createFormat({
     memory.command = id;
     turn.say(geminiText(line["content"]));
   },
-  // A resume leaves a file of the same session that never gets a turn (measured).
+  // A resume creates another file of the same session, to which no turn is ever written (measured).
   isPart: () => true,
   sessionOnceTurn: true,
 });
 
 function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
-  /** The newest answer; it is repeated when its calls have ended. */
+  /** The newest answer; it is written again when its calls have ended. */
   let newest: string | null = null;
 
   function answer(line: Fields): void {
@@ -89,7 +89,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   return (bytes) => geminiLineKind(bytes) !== "answer" || readLine(bytes, answer);
 }
 
-/** `inputTokens` include cached ones, as Gemini counts. */
+/** As in Gemini's own count, `inputTokens` include cached tokens. */
 function usageOf(tokens: Fields): Usage | null {
   if (!("input" in tokens) && !("output" in tokens)) return null;
   return {
@@ -105,8 +105,8 @@ const savedSchema = savedIndexerSchema.extend({ format: z.literal("gemini"), cop
 const turnKinds: ReadonlySet<string> = new Set(["user", "answer", "info", "error", "rewound"]);
 
 /**
- * Finds turns and facts in a transcript of Gemini CLI, from its start or from a saved state. What the agent removes from its history (a
- * rewind, a cancelled prompt) stays a turn.
+ * Finds turns and facts in a transcript of Gemini CLI, from its start or from a saved state. Turns that the agent removes from its history (a
+ * rewind, a cancelled prompt) are kept.
  */
 function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   const from = savedSchema.safeParse(saved).data ?? null;
@@ -114,7 +114,7 @@ function createGeminiIndexer(saved?: SavedIndexer): TurnIndexer {
   const { marks, facts } = log;
   /** Whether the lines are a copy of the history. */
   let copying = from?.copying ?? false;
-  /** The unparsed lines since the last pause: only the newest answers matter. */
+  /** Lines that are not parsed yet: only the newest answers matter. */
   let putOff: Buffer[] = [];
 
   function user(line: Fields, start: number, firstLineBytes: number): void {

@@ -107,7 +107,7 @@ export function geminiText(content: unknown): string {
 }
 
 /**
- * Whether a model's line is an answer. When the agent resets its history, it writes copies of earlier answers with a list as content
+ * Whether a line of the model is an answer. When the agent resets its history, it copies earlier answers, with a list as content
  * (measured).
  */
 export function isGeminiAnswer(line: Fields): boolean {
@@ -119,7 +119,7 @@ export function isGeminiCancelled(line: Fields): boolean {
   return line["content"] === "Request cancelled.";
 }
 
-/** Ids are UUIDs; bounds anything else. */
+/** Ids are UUIDs; this limit is for anything else. */
 const maxIdCharacters = 100;
 
 /** The id of an answer; empty if it has none. */

@@ -8,7 +8,7 @@ import { parseLine, stringAt, timeOf } from "../../transcripts/index.ts";
 import { readGeminiUser } from "./gemini-lines.ts";
 
 /**
- * Gemini CLI logs typed prompts in `tmp/<project>/logs.json` under the id that its process started with, whatever its current session
+ * Gemini CLI logs typed prompts in `tmp/<project>/logs.json` under the id that its process started with, even after a switch of session
  * (measured). A prompt under one id in the log and in another session's transcript shows that the process changed its session.
  */
 export const typedLog = "logs.json";
@@ -16,14 +16,14 @@ export const typedLog = "logs.json";
 /** A process's current session; `soon` while its files are incomplete; null if unknown. */
 type Moved = { readonly sessionId: string } | "soon" | null;
 
-// For the newest prompts; a longer one is not recognized.
+// Enough of the log for the newest prompts; a longer prompt is not recognized.
 const tailBytes = 64 * 1024;
-// Per transcript; a prompt is followed by an answer, which can be long.
+// How much of each transcript is read: a prompt is followed by an answer, which can be long.
 const transcriptTailBytes = 512 * 1024;
 const headBytes = 4_096;
-// A process can have written to only one of them.
+// Each process has written to only one of the recent files.
 const maxRecentFiles = 20;
-/** Between a log entry and its effect, on a loaded machine. */
+/** The longest time between a log entry and its effect, on a loaded machine. */
 const withinMs = 10_000;
 
 const entrySchema = z.looseObject({ sessionId: z.string(), message: z.string(), timestamp: z.string() });
@@ -64,12 +64,12 @@ function isCommand(message: string): boolean {
   return /^[/!?]/.test(message.trim());
 }
 
-/** The only session that started right after this time. */
+/** The session that started right after this time, if there is exactly one. */
 function begunBy(project: string, at: number): string | null {
   return onlyOne(sessionsBegun(project, { from: at, to: at + withinMs }));
 }
 
-/** The sessions of a project that started in this time, epoch milliseconds. */
+/** The sessions of a project that started within this period, in epoch milliseconds. */
 export function sessionsBegun(
   project: string,
   { from, to }: { readonly from: number; readonly to: number },
@@ -81,7 +81,7 @@ export function sessionsBegun(
   return new Set(begun);
 }
 
-/** The only session whose transcript has this prompt at this time; null for none or several. */
+/** The session whose transcript has this prompt at this time; null unless there is exactly one. */
 function saidIn(project: string, prompt: { readonly text: string; readonly at: number }): string | null {
   const said = recentTranscripts(project, prompt.at).filter((path) =>
     tailLines(path, transcriptTailBytes)?.some((line) => says(line, prompt)),

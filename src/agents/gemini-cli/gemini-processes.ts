@@ -19,7 +19,7 @@ interface GeminiProcess {
   readonly startedAt: number;
 }
 
-/** Between the start of a process and of its session, on a loaded machine. */
+/** The longest time between the start of a process and the start of its session, on a loaded machine. */
 const beginsWithinMs = 30_000;
 const startToleranceMs = 2_000;
 
@@ -37,8 +37,8 @@ function namedIn(options: readonly string[]): string | null {
 
 /**
  * The sessions of live processes with this state folder. Linux only: no file of the agent records them, so they come from /proc. A session
- * is identified by the id in the process's arguments, or as the only one of its directory that started with the process or got prompts
- * since; later changes are in the log.
+ * is identified by the id in the process's arguments, or as the only session in its directory that started with the process or received prompts
+ * since then; later switches are found in the log.
  */
 export async function geminiSessions(home: string): Promise<ReadonlyMap<string, ExternalHolder>> {
   const folders = projectFolders(home);
@@ -57,12 +57,12 @@ export async function geminiSessions(home: string): Promise<ReadonlyMap<string, 
   return found;
 }
 
-/** Prompts of processes that started with the same id are logged under the same id. */
+/** Whether several processes started with this id, so that their prompts are logged under the same id. */
 function isShared(id: string, named: readonly (string | null)[]): boolean {
   return named.indexOf(id) !== named.lastIndexOf(id);
 }
 
-/** The identity of a process in the log; null if its arguments have no id or share it with another process, and on other systems. */
+/** How a process is identified in the log. Null if its arguments have no id, or another process has the same id, and except on Linux. */
 export async function loggedProcess(pid: number): Promise<LoggedProcess | null> {
   const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
   if (firstId === null) return null;
@@ -90,7 +90,7 @@ function begunWith(
   return others.length === 0 ? (only ?? null) : null;
 }
 
-/** If a process restarted itself with the same arguments, only the child counts. */
+/** The running processes. If one restarted itself with the same arguments, only the child counts. */
 async function geminiProcesses(home: string): Promise<readonly GeminiProcess[]> {
   const all = await allProcesses(home);
   return all.filter((one) => !all.some(({ parentPid, namedId }) => parentPid === one.pid && namedId === one.namedId));
@@ -112,7 +112,7 @@ function homeOf(pid: number): string {
 
 const projectsSchema = z.looseObject({ projects: z.record(z.string(), z.string()) });
 
-/** A line or two for each directory that it ever ran in. */
+/** The file has a line or two for each directory in which the agent ever ran. */
 const maxProjectsBytes = 4 * 1024 * 1024;
 
 /** The agent's folder for each project directory. */
@@ -124,6 +124,6 @@ function projectFolders(home: string): ReadonlyMap<string, string> {
     const folders = Object.entries(parsed?.projects ?? {}).filter(([, name]) => name === basename(name));
     return new Map(folders.map(([dir, name]) => [dir, join(home, "tmp", name)]));
   } catch {
-    return new Map(); // half written: the next read gets it
+    return new Map(); // incompletely written: the next read succeeds
   }
 }

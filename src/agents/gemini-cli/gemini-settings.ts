@@ -14,7 +14,7 @@ export function geminiDir(env: Environment): string {
   return join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
 }
 
-/** Far more than people write; the project's file may be endless. */
+/** Far more than people write; the project's file can be of any size. */
 const maxSettingsBytes = 1024 * 1024;
 
 /** Null if it is missing or not a regular file; empty if it is too large, which is left alone. */
@@ -40,7 +40,7 @@ const settingsSchema = z.looseObject({
 });
 
 /**
- * A key in the environment is the login, unless the person chose another method or logged in. A file that is not plain JSON is left alone:
+ * Selects a key in the environment as the login, unless the user chose another method or logged in. A file that is not plain JSON is left alone:
  * then the agent's dialog opens.
  */
 export async function answerKeyDialog(env: Environment): Promise<void> {
@@ -60,7 +60,7 @@ function parsed(text: string): z.infer<typeof settingsSchema> | null {
   try {
     return settingsSchema.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    return null; // with comments, for example: left alone
+    return null; // left alone, for example because it has comments
   }
 }
 

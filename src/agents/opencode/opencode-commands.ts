@@ -28,7 +28,7 @@ const listed: readonly AgentCommand[] = [
   builtIn("/help", "Show help"),
 ];
 
-/** `command/a/b.md` is `/a/b`, also in a folder `commands`. */
+/** `command/a/b.md` is `/a/b`, and so is `commands/a/b.md`. */
 export const openCodeCommands: AgentCommands = {
   listed,
   async custom({ dir, env, reads }) {

@@ -33,7 +33,7 @@ export function openCodeLogin(env: Environment): LoginState {
   return openCodeKeyVariables.some((name) => Boolean(env[name])) ? "key_variable" : "unknown";
 }
 
-/** A token or two per vendor. */
+/** The file has a token or two for each vendor. */
 const maxLoginsBytes = 1024 * 1024;
 
 function hasLogin(env: Environment): boolean {
@@ -51,8 +51,8 @@ const objectSchema = z.record(z.string(), z.unknown());
 const listSchema = z.array(z.unknown()).catch([]);
 
 /**
- * The variables that configure one launch, merged with those of the environment.
- * @throws PosternError `agent_start_failed` if the environment's are not JSON
+ * The variables that configure one launch, merged with the values of these variables in the environment.
+ * @throws PosternError `agent_start_failed` if the values in the environment are not JSON
  */
 export function launchConfig(
   env: Environment,
@@ -71,7 +71,7 @@ export function launchConfig(
   };
   return {
     OPENCODE_CONFIG_CONTENT: JSON.stringify(config),
-    // Replaces the environment's, and overrides the configured rules.
+    // Replaces the variable of the environment, and overrides the configured rules.
     ...(rules === null ? {} : { OPENCODE_PERMISSION: JSON.stringify(rules) }),
   };
 }

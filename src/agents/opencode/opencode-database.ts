@@ -8,18 +8,18 @@ import { type LineSink, maxLineBytes } from "../../transcripts/index.ts";
 
 /**
  * OpenCode keeps all sessions in one SQLite file, each as an append-only log of events, numbered from 0. That log is the session's
- * transcript, with an event per line, at the path `<database>/<session id>`. This is such an id.
+ * transcript, with an event per line, at the path `<database>/<session id>`. This pattern matches such an id.
  */
 export const sessionName = /^ses_[0-9A-Za-z]{1,80}$/;
-/** Other release channels have other names. */
+/** Other release channels have other database names. */
 export const databaseName = /^opencode(?:-[\w.-]+)?\.db$/;
 
 /**
- * An event's offset is its number times this, about the size of an event. So positions need no reading of earlier events, and windows
+ * An event's offset is its number times this value, which is about the size of an event. So no earlier event is read to find an offset, and windows
  * measured in bytes work well enough.
  */
 export const eventAddressBytes = 4_096;
-/** Events per fetch; a busy agent's have some kilobytes each. */
+/** Events per fetch; events of a busy agent have a few kilobytes each. */
 const fetchEvents = 64;
 /** Bytes per fetch, except for a single larger event. */
 const fetchBytes = 1024 * 1024;
@@ -37,11 +37,11 @@ export function journalOf(database: string): string {
   return `${database}-wal`;
 }
 
-/** Writes within this time may leave the same stamp. */
+/** Two writes within this time may leave the journal with the same timestamp. */
 const stampMs = 250;
 
 /**
- * Whether a journal was written since the last call. As root, even reading a database changes the journal: SQLite restores its owner.
+ * Returns a function that says whether a journal was written since the last call. As root, even reading changes it: SQLite restores its owner.
  * Watching that change without this check would never end.
  */
 export function createJournalNews(): (journal: string) => boolean {
@@ -128,7 +128,7 @@ function withDatabase<T>(database: string, use: (db: DatabaseSync) => T): T | nu
   }
 }
 
-/** The rest of a line besides the event's data. */
+/** Leaves room in a line for everything except the event's data. */
 const maxDataBytes = maxLineBytes - 1_024;
 
 const eventsQuery = `SELECT seq, type, CASE WHEN octet_length(data) <= ${maxDataBytes} THEN data END AS data,
@@ -160,7 +160,7 @@ export async function openEventSource(path: string): Promise<LineSource | null> 
   return null;
 }
 
-/** A session's stamp in terms of a file. */
+/** The session's stamp, in the form of a file's stamp. */
 export function stampOf(
   file: { readonly dev: number; readonly ino: number },
   { events, updatedAt }: StoredSession,
@@ -173,7 +173,7 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
   const identity = db.prepare("SELECT id FROM event WHERE aggregate_id = ? AND seq = ?");
   let isOpen = true;
 
-  /** Passes on the events of one fetch. @returns the number of the next one, or null */
+  /** Passes on the events of one fetch. @returns the number of the next event, or null */
   function fetch(from: number, to: number, sink: LineSink): number | null {
     let next: number | null = null;
     let bytes = 0;
@@ -199,9 +199,9 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
       while (next < end) {
         const reached = fetch(next, end, sink);
         if (reached === null)
-          next = end; // deleted since
+          next = end; // the session was deleted in the meantime
         else next = reached;
-        if (next < end) await setImmediate(); // the calls block this process
+        if (next < end) await setImmediate(); // the database calls are synchronous
       }
       return { offset: Math.max(from.offset, next * eventAddressBytes), insideTooLong: false };
     },
@@ -218,7 +218,7 @@ function sourceOf(db: DatabaseSync, { sessionId, events }: StoredSession, stamp:
   };
 }
 
-/** `timestamp` comes first: it decides what was written before a session was forgotten. */
+/** `timestamp` is the first field: it determines which lines were written before a session was forgotten. */
 function lineOf(type: string, at: unknown, data: string): Buffer {
   const time = typeof at === "number" && Math.abs(at) < 8.64e15 ? new Date(at).toISOString() : null;
   return Buffer.from(`{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(time)},"data":${data}}`);

@@ -27,7 +27,7 @@ export const openCodeFormat = createFormat({
   createIndexer: createOpenCodeIndexer,
   promptOf: (line) => openCodePrompt(openCodePart(line)),
   createAnswer,
-  /** `command` holds the newest text's id: a text is repeated when it has ended. */
+  /** `command` contains the newest text's id: a text is written again when it has ended. */
   readAnswerText(bytes, memory, turn) {
     if (turn?.mark.role !== "assistant" || openCodeLineKind(bytes) !== "part") return;
     const line = parseLine(bytes);
@@ -92,7 +92,7 @@ function createAnswer(draft: TurnDraft): (bytes: Buffer) => boolean {
   };
 }
 
-/** `inputTokens` without cached ones, as OpenCode counts. */
+/** As in OpenCode's own count, `inputTokens` exclude cached tokens. */
 function usageOf(tokens: Fields): Usage | null {
   const usage = {
     inputTokens: countAt(tokens, "input"),
@@ -128,7 +128,7 @@ function openCodePart(line: Fields): Fields {
   return fieldsAt(fieldsAt(line, "data"), "part");
 }
 
-/** Ids have some thirty characters; bounds anything else. */
+/** Ids have about thirty characters; this limit is for anything else. */
 const maxIdCharacters = 100;
 
 /** The id under `key`; empty if there is none. */
@@ -143,7 +143,7 @@ function isSubagentSession(first: Buffer): boolean {
   return line !== null && stringAt(openCodeInfo(line), "parentID") !== null;
 }
 
-/** A provisional title, also of sub-agents. */
+/** A provisional title, for sessions and sub-agents. */
 const standInTitle = /^(?:New|Child) session - \d{4}-/;
 
 /** The session's title; null while it is provisional. */
@@ -164,13 +164,13 @@ function openCodePrompt(part: Fields): string | null {
   return isTyped && text !== null && text.trim() !== "" ? text : null;
 }
 
-/** The model of an answer, as `--model` takes it. */
+/** The model of an answer, in the form that `--model` accepts. */
 function openCodeModel(info: Fields): string | null {
   const [provider, model] = [stringAt(info, "providerID"), stringAt(info, "modelID")];
   return provider === null || model === null ? null : `${provider}/${model}`;
 }
 
-/** The turn's state after its newest answer: after tool calls it continues. */
+/** The turn's state after its newest answer: if the answer ends with tool calls, the turn continues. */
 function openCodeState(info: Fields): TurnState {
   const error = info["error"];
   if (isFields(error)) return failureOf(error);
@@ -207,7 +207,7 @@ function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
   let userMessage = from?.userMessage ?? "";
   let awaitsPrompt = from?.awaitsPrompt ?? false;
 
-  // The mark ends before the next event, whatever its own length.
+  // The mark always ends before the next event, regardless of the length of its own event.
   const markAt = (start: number) => ({ start, firstLineBytes: eventAddressBytes - 1 });
 
   function message(line: Fields, offset: number): void {
@@ -251,7 +251,7 @@ function createOpenCodeIndexer(saved?: SavedIndexer): TurnIndexer {
       const kind = openCodeLineKind(bytes);
       if (kind === "other") return true;
       if (kind !== "session") facts.turnLines++;
-      // Parts are long; except for prompts, only turns need them.
+      // Parts are long. Unless a prompt is expected, the index does not need them.
       if (kind === "part" && !awaitsPrompt) return true;
       const read = { message, part, session }[kind];
       return readLine(bytes, (line) => read(line, offset));

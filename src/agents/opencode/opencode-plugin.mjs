@@ -1,9 +1,9 @@
 // The plugin that Postern passes to OpenCode at its launch. It reports events to the session's inbox, as other agents' hooks do, and passes
-// on decisions on permissions. It prints nothing and never fails the agent.
+// on decisions on permissions. It prints nothing and never makes the agent fail.
 import { appendLine, cut } from "../hook-inbox.mjs";
 import { askForDecision } from "../hook-permission.mjs";
 
-// The sub-agents of a session that ran for days.
+// More sub-agents than a session has that runs for days.
 const maxRemembered = 1_000;
 
 /** OpenCode calls every function that a plugin exports. */
@@ -17,11 +17,11 @@ export const Postern = async ({ client, directory }) => {
   const parents = new Map();
   /** Open requests, by id. */
   const asked = new Map();
-  /** The session on the screen, as far as prompts show: the first prompt in another one ends the resumed one. */
+  /** The session on the screen, as far as prompts reveal it: the first prompt in another session ends the resumed session. */
   let current = process.env.POSTERN_OPENCODE_RESUMED ?? null;
   let isRunning = false;
   let isIdle = true;
-  /** The unfinished answer. The end of an aborted one is reported twice, the first time before this. */
+  /** The unfinished answer. The end of an aborted turn is reported twice, the first time while its answer is still open. */
   let openMessage = null;
   let failure = null;
   let queue = Promise.resolve();
@@ -99,7 +99,7 @@ export const Postern = async ({ client, directory }) => {
     const request = asked.get(requestID);
     if (request === undefined) return;
     asked.delete(requestID);
-    // An answer that came from the gateway still has to be confirmed.
+    // If the answer came from the gateway, it still has to be confirmed.
     if (!request.isOurs) request.controller.abort();
     report("PostToolUse", request.fields);
   }
@@ -162,7 +162,7 @@ export const Postern = async ({ client, directory }) => {
     "question.rejected": answered,
   };
 
-  /** In sequence, to keep the order. */
+  /** Runs the functions one after another, to keep their order. */
   function soon(act) {
     queue = queue.then(act).catch(() => undefined); // the agent continues without Postern
     return queue;

@@ -18,8 +18,8 @@ import {
 import { databaseName, sessionIn, sessionName } from "./opencode-database.ts";
 
 /**
- * Reading needs no permission, as by default; everything else does, including other servers' tools. Merged into the configured rules key by
- * key; the last match decides. So tools that the configuration allows by name are set to ask by name.
+ * As by default, reading needs no permission; everything else does, including tools of MCP servers. Merged into the configured rules key by
+ * key, of which the last match applies. So tools that the configuration allows by name must be set to ask by name.
  */
 const asking = {
   "*": "ask",
@@ -47,7 +47,7 @@ const asking = {
   ),
 };
 
-/** Without rules it asks for nothing. `all` keeps the user's denials. */
+/** Without rules, OpenCode never asks for permission. `all` keeps the user's denials. */
 const rules = {
   ask: asking,
   edits: { ...asking, edit: "allow" },
@@ -79,16 +79,16 @@ export const openCode: AgentTemplate = {
   hasHooks: true,
   readyBy: "composer",
   commandPrefixes: ["/", "!", "@"],
-  // Each of them ends the agent.
+  // Each of these words ends the agent.
   commandWords: ["exit", "quit", ":q"],
   readsMentions: true,
   mention: (path) => `@${path}`,
   commands: openCodeCommands,
-  // `--prompt` works only at a start, and replaces a resume.
+  // `--prompt` works only when a session is started; with it, no session is resumed.
   accepts: { model: true, systemPrompt: "file", prompt: false },
-  // A last `@word` picks from a list.
+  // Without the suffix, Enter after a final `@word` selects from a list.
   paste: { bracketed: true, enterDelayMs: 150, suffix: " ", isExact: () => true, editorKey: null },
-  // The first one asks for a second.
+  // After the first key, the agent asks for a second one.
   interruptKeys: "\x1b[27u\x1b[27u",
   loginArgs: ["auth", "login"],
   plan,
@@ -101,7 +101,7 @@ export const openCode: AgentTemplate = {
   ],
   findTranscript: async (agentSessionId, env) =>
     sessionIn(openCodeDatabase(env), agentSessionId) === null ? null : join(openCodeDatabase(env), agentSessionId),
-  // The plugin reports it.
+  // The plugin reports the id.
   discoverSessionId: async () => null,
   async externalHolder(agentSessionId, env) {
     return (await recentSessions(openCodeDatabase(env))).get(agentSessionId) ?? null;
@@ -116,7 +116,7 @@ const recentSessions = createHolderMemory(openCodeSessions);
 
 async function plan(request: LaunchRequest): Promise<LaunchPlan> {
   const { binary, kind, sessionId, env, launchDir, permissionMode } = request;
-  // With an unknown id it would start another session at the next prompt.
+  // With an unknown id, the agent would start another session at the next prompt.
   if (kind === "resume" && sessionIn(openCodeDatabase(env), sessionId) === null) {
     throw agentError(
       "agent_start_failed",
@@ -173,7 +173,7 @@ function namedIn(options: readonly string[]): string | null {
 }
 
 /**
- * The sessions of a database that arguments of live processes name (Linux): no file of the agent records them. Those that a gateway started
+ * Sessions of a database that occur in arguments of live processes (Linux): the agent records them in no file. Processes that a gateway started
  * are left out: it determines their current session itself.
  */
 async function openCodeSessions(database: string): Promise<ReadonlyMap<string, ExternalHolder>> {
@@ -189,7 +189,7 @@ async function openCodeSessions(database: string): Promise<ReadonlyMap<string, E
 }
 
 /**
- * Whether neither this process nor a child has opened the database, which a slow start does within seconds of CPU time. Always false except
+ * Whether neither this process nor a child has opened the database yet. Even a slow start opens it within seconds of CPU time. Always false except
  * on Linux.
  */
 export function isBeforeDatabase(pid: number, database: string): boolean {

@@ -149,7 +149,7 @@ export async function createTelegram(options: TelegramOptions): Promise<Channel>
     async download(fileId, signal): Promise<Download> {
       try {
         const { file_path: path } = await api.getFile(fileId);
-        // A local Bot API server names a file on its own disk instead.
+        // A local Bot API server returns the path of a file on its own disk instead.
         if (path === undefined || path.startsWith("/")) return { kind: "refused", reason: "The file has no address." };
         const address = `${apiRoot}/file/bot${token}/${path.split("/").map(encodeURIComponent).join("/")}`;
         const response = await fetch(address, {
@@ -215,7 +215,7 @@ function refusal({
   return { kind: "refused", reason: `${method}: ${code}${words}` };
 }
 
-/** Errors before anything was sent. */
+/** Codes of errors that occur before anything is sent. */
 const beforeSending = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",

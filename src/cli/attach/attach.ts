@@ -22,7 +22,7 @@ export interface AttachOptions {
   readonly detach: DetachKey;
 }
 
-/** The window reports its new size; the session's terminal gets it unless another driver types. */
+/** How long to wait until the session's terminal adopts the window's new size, which it does unless another driver types. */
 const graceMs = 1_000;
 /** How long to wait for the window's size at the start, so that nothing is painted in a size that is about to change. */
 const firstPaintMs = 400;
@@ -135,7 +135,7 @@ class Attachment {
     this.#former = undefined;
   }
 
-  /** If there are several drivers, this one still determines the size. */
+  /** After a reconnect, this driver still determines the size, even if there are several drivers. */
   #takeOver(): void {
     const window = this.#deps.terminal.size();
     const isFit = this.#screen.fits(this.#session);

@@ -5,7 +5,7 @@ import { systemClock } from "../../core/clock.ts";
 import { unpooled } from "../../core/unpooled.ts";
 import { createClippedView } from "./clipped-view.ts";
 
-// It reads its table from the start of the underlying memory, which is sometimes garbage if that memory is shared.
+// The addon reads its table from offset 0 of the underlying ArrayBuffer, which is wrong for a pooled buffer.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 type Terminal = headlessModule.Terminal;
 

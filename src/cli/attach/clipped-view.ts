@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { unpooled } from "../../core/unpooled.ts";
 import { createScreenState } from "./screen-state.ts";
 
-// It reads its table from offset 0 of the underlying ArrayBuffer, which is wrong for a pooled buffer.
+// The addon reads its table from offset 0 of the underlying ArrayBuffer, which is wrong for a pooled buffer.
 const { default: graphemesModule } = await unpooled(() => import("@xterm/addon-unicode-graphemes"));
 
 /** Columns and rows of a terminal. */
@@ -14,9 +14,9 @@ export interface Size {
 
 /** Shows a session's screen in a terminal of another size: the part around the cursor that fits. */
 export interface ClippedView {
-  /** Filtered output of the session. `taken` is called once it was processed. */
+  /** Writes filtered output of the session. `taken` is called when the output has been processed. */
   write(output: string, taken: () => void): void;
-  /** The session has this size from here on. */
+  /** The session has this size for all later output. */
   resize(size: Size): void;
   /** The user's terminal changed its size. */
   windowChanged(): void;
@@ -30,7 +30,7 @@ export interface ClippedViewDeps {
   readonly paint: (text: string) => void;
 }
 
-/** More pictures than a person sees. */
+/** Painting more often would not be visible. */
 const paintEveryMs = 30;
 
 /** Creates a view that first paints after `firstPaintMs`, on the alternate screen. */
@@ -88,7 +88,7 @@ export function createClippedView(
       });
     },
     resize({ cols, rows: height }) {
-      // After earlier writes.
+      // Waits for earlier writes.
       model.write("", () => {
         model.resize(cols, height);
         rows = [];
@@ -116,7 +116,7 @@ function note({ cols, rows }: Size, width: number): string {
   return `\x1b[2m${`(session terminal: ${cols}x${rows})`.slice(0, width)}`;
 }
 
-/** The modes that make the user's terminal send the right keys. Without the mouse, whose positions would be wrong. */
+/** The modes that make the user's terminal send the right keys. Mouse modes are left out, because the positions would be wrong. */
 function keyModes({ modes }: headlessModule.Terminal): string {
   const { applicationCursorKeysMode, applicationKeypadMode, bracketedPasteMode } = modes;
   const set = (mode: number, on: boolean): string => `\x1b[?${mode}${on ? "h" : "l"}`;

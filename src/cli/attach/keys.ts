@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 
 /** The key that detaches. */
 export interface DetachKey {
-  /** As a person writes it. */
+  /** The key as a person writes it, such as `ctrl+x`. */
   readonly name: string;
   /** The character that it sends. */
   readonly character: string;
@@ -52,7 +52,7 @@ const answers = [
   "\\x1b[P_^X][^\\x1b]{0,4096}\\x1b\\\\",
 ].join("|");
 
-/** The beginning of any of them; a lone Escape is a key. */
+/** The beginning of any of these answers; a lone Escape is a key. */
 const unfinished = /\x1b(?:\[[?>=]?[\d;:$]*|[\]P_^X][^\x07\x1b]{0,4096}\x1b?)$/;
 /** The rest of a sequence follows immediately; otherwise a person typed Escape. */
 const unfinishedMs = 50;

@@ -1,4 +1,4 @@
-/** The changes that output made in the user's terminal, so that they can be undone. */
+/** Tracks the changes that output made in the user's terminal, so that they can be undone. */
 export interface ScreenState {
   /** Records the state set by output, in which every sequence is complete. */
   note(output: string): void;
@@ -38,7 +38,7 @@ export function createScreenState(): ScreenState {
     else ansiModes.delete(mode);
   }
 
-  /** The modes of {@link ansiModes} outlast it in some terminals. */
+  /** Keeps {@link ansiModes}, because these modes survive a reset in some terminals. */
   function noteReset(): void {
     changed.clear();
     alternateBy = undefined;
@@ -61,7 +61,7 @@ export function createScreenState(): ScreenState {
         } else if (style !== undefined) cursorStyle = style !== "" && style !== "0";
         else if (word === "c") noteReset();
         else if (word !== undefined) keypad = word === "=";
-        else if (softReset !== undefined) changed.delete(25); // what else it resets may be reset again
+        else if (softReset !== undefined) changed.delete(25); // everything else that a soft reset changes can safely be reset again
       }
     },
     reset() {

@@ -6,7 +6,7 @@ import type { UserTerminal } from "./user-terminal.ts";
 
 /** A session's screen in the user's terminal. Nothing else writes to the terminal. */
 export interface SessionScreen {
-  /** Whether the window shows only a part of it, because their sizes differ. */
+  /** Whether the window shows only a part of the session's screen, because their sizes differ. */
   readonly isClipped: boolean;
   /** Whether a notice would replace the session's screen, which must then be requested again. */
   readonly coversScreen: boolean;
@@ -25,17 +25,17 @@ export interface SessionScreen {
   restore(): void;
 }
 
-/** Unread output of the clipped view before the connection is paused. */
+/** The connection is paused when the clipped view has more unprocessed output than this. */
 const maxUnreadLength = 1024 * 1024;
 
-/** @param onBusy whether output should wait */
+/** @param onBusy called with whether output should wait */
 export function createSessionScreen(
   { terminal, clock }: { readonly terminal: UserTerminal; readonly clock: Clock },
   onBusy: (busy: boolean) => void,
 ): SessionScreen {
   const filter = createTerminalFilter();
   const state = createScreenState();
-  /** Undefined: output is written as it arrives. */
+  /** If undefined, output is written as it arrives. */
   let view: ClippedView | undefined;
   let unreadLength = 0;
   /** Whether the previous content of the user's terminal was scrolled away. */

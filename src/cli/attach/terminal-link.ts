@@ -19,7 +19,7 @@ export interface LinkOptions {
   readonly sessionId: string;
   readonly mode: TerminalMode | undefined;
   readonly size: { readonly cols: number; readonly rows: number };
-  /** The position of a reconnecting viewer; without an offset, the screen comes first. */
+  /** The position of a reconnecting viewer; without an offset, the gateway sends the whole screen first. */
   readonly continueAt: { readonly terminalId: string; readonly offset: number | undefined } | undefined;
 }
 
@@ -66,7 +66,7 @@ export function openTerminalLink(options: LinkOptions, listeners: LinkListeners)
   let opened = false;
   let closed = false;
   let cancelSilence = (): void => undefined;
-  /** Sent before the connection was open. */
+  /** Data sent before the connection was open. */
   let early: (Buffer | string)[] = [];
   let earlyBytes = 0;
 
@@ -146,7 +146,7 @@ function readText(
   { listeners, socket }: { readonly listeners: LinkListeners; readonly socket: WebSocket },
 ): void {
   const parsed = serverFrameSchema.safeParse(parseJson(data.toString("utf8")));
-  // A kind of a newer gateway, which does not affect the screen.
+  // Skips kinds of messages from newer gateways, which do not affect the screen.
   if (parsed.success) listeners.onFrame(parsed.data);
   else if (socket.protocol !== terminalProtocol) socket.close(1002);
 }

@@ -3,7 +3,7 @@ import type { ReadStream, WriteStream } from "node:tty";
 /** The terminal that the command runs in. */
 export interface UserTerminal {
   size(): { readonly cols: number; readonly rows: number };
-  /** Written when it returns. */
+  /** The text is written when this returns. */
   write(text: string): void;
   /** Switches to raw mode, and reports keys and new sizes until {@link UserTerminal.end}. */
   begin(listeners: { onInput(data: Buffer): void; onResize(): void }): void;

@@ -7,7 +7,7 @@ import { topicOf } from "../rules-text.ts";
 
 /** A piece with more facts is a listing. */
 const maxClaims = 80;
-/** How a model names the session it reads; it cannot name others. */
+/** How a model refers to the session it reads. It cannot refer to other sessions. */
 const thisSession = "this";
 
 const namedTypes = ["File", "Command", "Commit", "Branch", "Repository", "Url", "Tool", "Package", "Issue"] as const;

@@ -2,7 +2,7 @@ import { answerSchema, instructions } from "./claims.ts";
 
 export interface ModelSettings {
   readonly provider: "openai-compatible" | "anthropic";
-  /** With the version, such as `https://api.anthropic.com/v1`. */
+  /** The base URL, including the version, such as `https://api.anthropic.com/v1`. */
   readonly baseUrl: string;
   readonly model: string;
   /** Null for a server that needs none. */

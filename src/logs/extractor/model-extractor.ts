@@ -8,13 +8,13 @@ import { type AskModel, loadModelClient, type ModelAnswer, type ModelSettings } 
 
 /** Chunks have 4,000 characters: six fit a small model's context, with room for the answer. */
 const chunksOfPiece = 6;
-/** Covers the longest episode. Each is a call that can cost money. */
+/** Enough for the longest episode. Each piece is a call to the model, which can cost money. */
 const maxPieces = 11;
 /** A local model without a graphics card takes a minute for a piece. */
 const answerTimeoutMs = 120_000;
 const maxAttempts = 3;
 const firstPauseMs = 2_000;
-/** A server that asks for longer has exhausted a quota. */
+/** If a server asks for a longer pause, a quota is exhausted. */
 const maxPauseMs = 60_000;
 
 /**

@@ -103,7 +103,7 @@ async function createSessions({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id").onDelete("cascade"))
     .addColumn("idempotency_key", "text", (c) => c.notNull())
     .addColumn("request_hash", "text", (c) => c.notNull())
-    .addColumn("session_id", "text") // no reference: it may be written before its session is
+    .addColumn("session_id", "text") // no reference: the row may be written before its session's row
     .addColumn("prompt_id", "text")
     .addColumn("started", "text")
     .addColumn("created_at", "bigint", (c) => c.notNull())

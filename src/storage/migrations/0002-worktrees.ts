@@ -7,7 +7,7 @@ export const worktreesMigration: Migration = {
     await schema
       .createTable("worktrees")
       .addColumn("worktree_id", "text", (c) => c.primaryKey())
-      .addColumn("session_id", "text", (c) => c.notNull().unique()) // no reference: it is written before its session is
+      .addColumn("session_id", "text", (c) => c.notNull().unique()) // no reference: the row is written before its session's row
       .addColumn("node_id", "text", (c) => c.notNull())
       .addColumn("state", "text", (c) => c.notNull())
       .addColumn("repository", "text", (c) => c.notNull())

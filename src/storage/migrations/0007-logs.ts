@@ -2,8 +2,8 @@ import { type CreateTableBuilder, type Kysely, SqliteAdapter, sql } from "kysely
 import type { Migration } from "kysely/migration";
 
 /**
- * The memory: entries, derived rows, words for search, and records of deletions. Deletes do not cascade: `src/logs` removes what several
- * entries share with the last of them. Derived rows have no foreign keys, which would repeat checks of `src/logs` for each row.
+ * The memory: entries, derived rows, words for search, and records of deletions. Deletes do not cascade: `src/logs` removes rows that several
+ * entries share when it deletes the last of these entries. Derived rows have no foreign keys, which would repeat checks of `src/logs` for each row.
  */
 export const logsMigration: Migration = {
   async up(db) {
@@ -114,7 +114,7 @@ async function createWords(db: Kysely<unknown>): Promise<void> {
     .createTable("log_words")
     .addColumn("word_id", serial(db), (c) => c.primaryKey())
     .addColumn("account_id", "text", (c) => c.notNull())
-    // Compares by bytes, like SQLite: words with a prefix follow it.
+    // Compares by bytes, like SQLite, so words with the same prefix are next to each other.
     .addColumn("word", isSqlite(db) ? "text" : sql`text collate "C"`, (c) => c.notNull())
     .addUniqueConstraint("log_words_once", ["account_id", "word"])
     .execute();
@@ -137,7 +137,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
     .addColumn("account_id", "text", (c) => c.notNull())
     .addColumn("type", "text", (c) => c.notNull())
     .addColumn("key", "text", (c) => c.notNull())
-    // Serves an account's entities and a single one.
+    // Serves queries for all entities of an account and for a single entity.
     .addPrimaryKeyConstraint("entities_key", ["account_id", "entity_id"])
     .execute();
   await schema
@@ -183,7 +183,7 @@ async function createDerived(db: Kysely<unknown>): Promise<void> {
   await index("facts_by_predicate", ["account_id", "predicate"]);
 }
 
-/** Without content, because they outlive the deleted data. */
+/** These tables have no content, because they outlive the deleted data. */
 async function createTraces({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable("log_suppressions")

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Agents that were ended because they were idle, and sessions that keep theirs running. */
+/** Agents that were ended because they were idle, and sessions whose idle agents are kept running. */
 export const idleAgentsMigration: Migration = {
   async up(db) {
     await db.schema

@@ -7,7 +7,7 @@ export const attachmentsMigration: Migration = {
       .createTable("attachments")
       .addColumn("attachment_id", "text", (c) => c.primaryKey())
       .addColumn("account_id", "text", (c) => c.notNull().references("accounts.account_id").onDelete("cascade"))
-      .addColumn("session_id", "text") // no reference: a session's record can be gone before its files are
+      .addColumn("session_id", "text") // no reference: a session's record can be deleted before its files
       .addColumn("name", "text", (c) => c.notNull())
       .addColumn("file_name", "text", (c) => c.notNull())
       .addColumn("media_type", "text", (c) => c.notNull())

@@ -40,7 +40,7 @@ async function createSeen(db: Kysely<unknown>): Promise<void> {
     .addColumn("seen_at", "bigint", (c) => c.notNull())
     .addPrimaryKeyConstraint("session_seen_key", ["account_id", "session_id", "agent"])
     .execute();
-  // Without it, everything that happened before the upgrade would be unread.
+  // Without this, everything from before the upgrade would be unread.
   await sql`insert into session_seen (account_id, agent, session_id, seen_at)
     select account_id, '', '', ${Date.now()} from accounts`.execute(db);
 }

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Prompts that an account has typed and not sent: for a session, and with an empty agent and ID for a new one. */
+/** Prompts that an account has typed but not sent. Agent and ID are empty in a draft for a new session. */
 export const draftsMigration: Migration = {
   async up(db) {
     await db.schema

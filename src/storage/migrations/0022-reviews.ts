@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Comments on the changes of sessions, and the files that an account has viewed. */
+/** Review comments on sessions' changes, and the files that an account has viewed. */
 export const reviewsMigration: Migration = {
   async up({ schema }) {
     // No references to `sessions`: sessions found in an agent's transcripts have no record.

@@ -1,6 +1,6 @@
 import type { Migration } from "kysely/migration";
 
-/** Who queued a prompt and uploaded a file, and whether a queued command starts a turn. */
+/** The accounts and credentials that queued prompts and uploaded files, and whether a queued command starts a turn. */
 export const promptOwnersMigration: Migration = {
   async up({ schema }) {
     await schema.alterTable("queued_prompts").addColumn("asked_by", "text").execute();
