@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
+import { scopes } from "../../src/wire/access.ts";
 import { oauthPaths } from "../../src/wire/oauth.ts";
 import { createApiClient, type TestGateway } from "./gateway.ts";
 
@@ -83,7 +84,6 @@ export function tokensOf({ status, body, text }: FormAnswer): Tokens {
 /** A personal token of the owner that may decide: it holds every scope. */
 export async function decidingToken({ app }: Pick<TestGateway, "app">): Promise<string> {
   const { accountId } = await app.accounts.owner();
-  const scopes = ["coding:read", "coding:write", "coding:drive", "logs:read", "logs:write", "admin"] as const;
   const wanted = { name: "decides", scopes, folders: null, expiresAt: null };
   return (await app.accounts.tokens.create(accountId, wanted)).token;
 }
