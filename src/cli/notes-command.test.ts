@@ -23,7 +23,7 @@ test("renames, pins, archives and labels a session, and each of it can be undone
     [["pin", sessionId], { pinned: true }, { pinned: true }, "Pinned"],
     [["pin", sessionId, "--undo"], { pinned: false }, {}, "Unpinned"],
     [["archive", sessionId], { archived: true }, { archived: true }, "Archived"],
-    [["archive", sessionId, "--undo"], { archived: false }, {}, "in lists again"],
+    [["archive", sessionId, "--undo"], { archived: false }, {}, "Unarchived"],
     [["label", sessionId, "a", "b c"], { addLabels: ["a", "b c"] }, { labels: ["a", "b c"] }, "labels: a, b c"],
     [["label", sessionId, "a", "--remove"], { removeLabels: ["a"] }, {}, "no labels"],
   ] as const) {

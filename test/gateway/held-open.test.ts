@@ -57,7 +57,8 @@ const rows: Readonly<Record<string, Readonly<Record<string, (held: Held) => Open
   "POST /api/coding/coding_ask": {
     waits: (held) => openTool("coding_ask", { dir: held.dir, prompt: "Say it again." }, held),
   },
-  // It waits as coding_ask does, but this agent has no turns that could be forked.
+  // They wait as coding_ask does, but this agent has no turns that could be forked.
+  "POST /api/coding/coding_fork_session": {},
   "POST /api/coding/sessions/:sessionId/fork": {},
   "GET /api/coding/sessions/:sessionId/recording": { "read slowly": openRecording },
   "POST /mcp": {
