@@ -104,7 +104,10 @@ describe("without coding:drive", () => {
     for (const { name, api } of callers) {
       for (const { path, field, value } of found) {
         const inPath = path.includes("{sessionId}");
-        for (const more of [...(path.endsWith("/coding_fork_session") ? [] : [{}]), ...(inPath ? [] : [{ sessionId }])]) {
+        for (const more of [
+          ...(path.endsWith("/coding_fork_session") ? [] : [{}]),
+          ...(inPath ? [] : [{ sessionId }]),
+        ]) {
           const body = { dir: use.world.repository, prompt: "hello", ...more, [field]: value };
           const answer = await api.post<Problem>(path.replace("{sessionId}", sessionId), body);
           expect([answer.status, answer.body.code, answer.body["scope"]], `${name}: ${path} ${field}`).toEqual([

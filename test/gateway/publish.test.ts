@@ -53,7 +53,8 @@ test("a session's changes are committed over HTTP and with the command line, wit
   expect(JSON.parse(done.stdout)).toMatchObject({ status: { files: [], head: { subject: "Change the readme" } } });
   const { stdout } = await run("git", ["-C", dir, "log", "--format=%an %s", "main.."]);
   expect(stdout).toBe("Test Change the readme\nTest Add a file\n");
-  const { body } = await api.get<AuditPage>("/api/audit?kind=publish");
+  const admin = await gateway.client(["admin"]);
+  const { body } = await admin.get<AuditPage>("/api/audit?kind=publish");
   expect(body.entries.map(({ action, subject }) => ({ action, subject }))).toEqual([
     { action: "git_committed", subject: sessionId },
     { action: "git_committed", subject: sessionId },

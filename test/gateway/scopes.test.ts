@@ -174,6 +174,7 @@ describe("every route of a gateway", () => {
       "POST /api/coding/rescue_show",
       "POST /api/coding/review_comments",
       // What the caller itself has seen.
+      "POST /api/coding/sessions/:sessionId/look",
       "POST /api/coding/sessions/:sessionId/seen",
       "POST /api/coding/sessions/:sessionId/share",
       "POST /api/coding/terminal-ticket",
