@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { errorCode } from "../../test/support/error-code.ts";
@@ -89,4 +89,50 @@ test("an update during which git was killed can be undone or continued, and noth
     if (action === "abort") expect(status.head?.commit).toBe(head);
     expect(await git("show", "HEAD:src/a.txt")).toBe("ours\n");
   }
+});
+
+test("neither an old killed update nor an ignored file is overwritten, and a commit's hook can use pathspecs", async () => {
+  const { publish, git, write, hook, pushToMain, dir, notes } = await createPublishWorld();
+  const update = (more: object) => publish.update({ sessionId, ...more }, owner);
+  // A hook that checks all Markdown files.
+  await hook("pre-commit", `git diff --cached --name-only -- '*.md' | grep -q README.md || exit 1`);
+  await write("README.md", "# Ours\n");
+  await write(".gitignore", ".env\n");
+  await publish.commit({ sessionId, message: "Ours", all: true }, owner);
+  const [begin = ""] = (await git("rev-parse", "HEAD")).split("\n");
+  await hook("pre-commit", "exit 0");
+
+  // The record of a killed update whose work went on without it.
+  const record = join(dir, ".git", "postern-update.json");
+  const killed = { strategy: "merge", branch: "feature", head: begin, onto: "0".repeat(40), startedAt: Date.now() };
+  await writeFile(record, JSON.stringify(killed));
+  await write("later.txt", "later\n");
+  await git("add", "later.txt");
+  await git("commit", "--quiet", "--message=Later");
+  expect((await publish.status({ sessionId }, owner)).update).toBeNull();
+  for (const action of ["abort", "continue"]) {
+    await writeFile(record, JSON.stringify(killed));
+    expect(await errorCode(update({ action })), action).toBe("no_update_in_progress");
+    expect(await git("show", "HEAD:later.txt")).toBe("later\n");
+  }
+
+  await pushToMain({ ".env": "theirs\n" });
+  await write(".env", "mine, and secret\n");
+  await expect(update({})).rejects.toMatchObject({ code: "uncommitted_changes", details: { files: [".env"] } });
+  expect(await readFile(join(dir, ".env"), "utf8")).toBe("mine, and secret\n");
+  await git("rm", "--quiet", "later.txt");
+  await publish.commit({ sessionId, message: "Less", all: true }, owner);
+
+  await rm(join(dir, ".env"));
+  await pushToMain({ "README.md": "# Theirs\n" });
+  expect(await errorCode(update({}))).toBe("update_conflict");
+  expect(notes.at(-1)).toMatchObject({ details: { conflict: true } });
+  expect(await errorCode(publish.stage({ sessionId, unstage: true }, owner))).toBe("invalid_request");
+  await write("README.md", "# Both\n");
+  await publish.stage({ sessionId, paths: ["README.md"] }, owner);
+  await publish.stage({ sessionId, unstage: true }, owner);
+  await publish.stage({ sessionId, paths: ["README.md"] }, owner);
+  await update({ action: "continue" });
+  expect((await git("rev-list", "--parents", "-1", "HEAD")).trim().split(" ")).toHaveLength(3);
+  expect(await git("log", "-1", "--format=%B")).not.toContain("#");
 });
