@@ -6,7 +6,9 @@ import { createPublishWorld, owner } from "../../test/support/publish-world.ts";
 
 const sessionId = "s1";
 
-test("updates from the base, hands conflicts over, continues, aborts and pushes, with a lease after a rebase", async () => {
+test("updates from the base, hands conflicts over, continues, aborts and pushes, with a lease after a rebase", {
+  timeout: 300_000,
+}, async () => {
   const world = await createPublishWorld();
   const { publish, git, write, pushToMain } = world;
   await write("README.md", "# Ours\n");
@@ -58,7 +60,9 @@ test("updates from the base, hands conflicts over, continues, aborts and pushes,
   expect(await errorCode(publish.push({ sessionId, remote: "--all" }, owner))).toBe("invalid_request");
 });
 
-test("an update during which git was killed can be undone or continued, and nothing is lost", async () => {
+test("an update during which git was killed can be undone or continued, and nothing is lost", {
+  timeout: 300_000,
+}, async () => {
   for (const [strategy, action] of [
     ["merge", "continue"],
     ["rebase", "abort"],
@@ -91,7 +95,9 @@ test("an update during which git was killed can be undone or continued, and noth
   }
 });
 
-test("neither an old killed update nor an ignored file is overwritten, and a commit's hook can use pathspecs", async () => {
+test("neither an old killed update nor an ignored file is overwritten, and a commit's hook can use pathspecs", {
+  timeout: 300_000,
+}, async () => {
   const { publish, git, write, hook, pushToMain, dir, notes } = await createPublishWorld();
   const update = (more: object) => publish.update({ sessionId, ...more }, owner);
   // A hook that checks all Markdown files.

@@ -52,6 +52,10 @@ export const acts: readonly Act[] = [
     command: /^postern folder (profile|clone)\b/,
     notHere: "it needs a folder of this name; folder-profile.test.ts and clones.test.ts run it",
   },
+  {
+    command: /^postern coding git\b/,
+    notHere: "it needs a session with changes and a remote; publish.test.ts and update.test.ts run it",
+  },
   { command: /postern completion /, notHere: "completion-command.test.ts runs each script in its own shell" },
   { command: /^postern stop\b/, notHere: "the next commands need the gateway; status-and-stop.test.ts runs it" },
   { command: /postern uninstall(?! --dry-run)/, notHere: "it removes this home; uninstall.test.ts runs it" },

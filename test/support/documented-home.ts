@@ -14,6 +14,7 @@ import { systemClock } from "../../src/core/clock.ts";
 import { sendSignal } from "../../src/platform/processes.ts";
 import { startPty } from "../../src/terminal-host/pty.ts";
 import { createReadScheduler } from "../../src/terminal-host/read-scheduler.ts";
+import { scopes } from "../../src/wire/access.ts";
 import { installAgents } from "../../tools/install-agents.ts";
 import { startModelServer } from "../model-server/model-server.ts";
 import { agentEngine } from "./agent-engine.ts";
@@ -28,7 +29,7 @@ const ownBin = resolve(import.meta.dirname, "../../bin/postern.js");
 /** The gateway's address, as in the documentation. */
 export const address = "http://localhost:7177";
 const patience = { timeout: 45_000, interval: 50 };
-const everyScope = "coding:read,coding:write,coding:drive,logs:read,logs:write,admin";
+const everyScope = scopes.join(",");
 
 /** A user's home with only `~/code/project`, a repository. Both agents are on PATH, and use only the scripted model. */
 export interface DocumentedHome {
