@@ -51,7 +51,8 @@ test("changes are staged, committed, updated with a conflict that is aborted, an
   await git(world.repository, "commit", "--quiet", "--all", "--message=Elsewhere");
   await phone.page.getByRole("button", { name: "Update" }).tap();
   await phone.page.getByText("The merge stopped with conflicts in 1 file.").waitFor(patience);
-  await lookAt(phone, "finish-conflict-phone-dark");
+  expect(phone.troubles(), "the browser itself reports the conflict").toEqual([expect.stringContaining("409")]);
+  await lookAt(phone, "finish-conflict-phone");
   await phone.page.getByRole("button", { name: "Abort" }).tap();
   await phone.page.getByText("No uncommitted changes.").waitFor(patience);
   await phone.page.getByRole("button", { name: "Push" }).tap();

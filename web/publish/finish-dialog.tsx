@@ -234,7 +234,8 @@ function BranchActions({ status, finish }: { readonly status: GitStatus; readonl
 
 /** An error, with what Git and hooks printed. */
 function Failure({ error }: { readonly error: Error | null }) {
-  if (error === null) return null;
+  // Conflicts are shown with what can be done about them.
+  if (error === null || (error instanceof PosternClientError && error.code === "update_conflict")) return null;
   const output = error instanceof PosternClientError ? error.details["output"] : undefined;
   return (
     <div className="mt-3">
