@@ -13,7 +13,7 @@ interface Albums {
   /** Notes a message that may be part of an album, before it is processed. */
   note(update: ChatUpdate, incoming: Incoming): void;
   /**
-   * Waits until no more messages of the album arrive.
+   * Waits until the album's messages stop arriving.
    * @returns null for a message whose album is processed with its first one
    */
   whole(update: ChatUpdate, incoming: Incoming, signal: AbortSignal): Promise<WholeAlbum | null>;

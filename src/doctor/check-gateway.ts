@@ -1,7 +1,7 @@
 import type { Finding } from "../wire/doctor.ts";
 import { failure, ok, warning } from "./finding.ts";
 
-/** Commands that act on the running gateway. While it runs, `postern serve` by itself refuses to start. */
+/** Commands that act on the running gateway. While it runs, plain `postern serve` refuses to start. */
 export interface GatewayCommands {
   readonly restart: string;
   /** Restarts it with the installed version. */

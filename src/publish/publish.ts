@@ -14,13 +14,12 @@ import type {
   UpdateInput,
 } from "../wire/publish.ts";
 import { commit } from "./commit.ts";
-import { publishError } from "./errors.ts";
 import type { PublishPorts } from "./ports.ts";
 import { push } from "./push.ts";
 import { type Checkout, checkoutOf } from "./repository.ts";
 import { readHunks, stage } from "./stage.ts";
 import { readStatus } from "./status.ts";
-import { refuseDuringUpdate, update } from "./update.ts";
+import { agentWorking, refuseDuringUpdate, update } from "./update.ts";
 import { createUserGit } from "./user-git.ts";
 
 /**
@@ -80,10 +79,7 @@ export function createPublish(deps: PublishDeps): Publish {
 
   function requireRest({ root }: Checkout, { whileWorking }: { readonly whileWorking?: boolean | undefined }): void {
     if (whileWorking === true || !ports.isAgentWorking(root)) return;
-    throw publishError(
-      "agent_working",
-      "The agent is working in this directory, so its changes may be incomplete. Wait for the end of its turn, or set `whileWorking`.",
-    );
+    throw agentWorking();
   }
 
   return {

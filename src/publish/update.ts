@@ -36,24 +36,24 @@ interface Updating {
 export async function update(updating: Updating, input: Omit<UpdateInput, "sessionId">): Promise<string> {
   const { action = "start" } = input;
   if (action === "start") return start(updating, input);
-  return action === "continue" ? resume(updating) : abort(updating);
+  return action === "continue" ? resume(updating, input) : abort(updating);
 }
 
-async function start(updating: Updating, { strategy = "merge", fetch = true }: Omit<UpdateInput, "sessionId">) {
+async function start(
+  updating: Updating,
+  { strategy = "merge", fetch = true, whileWorking = false }: Omit<UpdateInput, "sessionId">,
+) {
   const { git, checkout, readStatus } = updating;
   const { root } = checkout;
   const before = await readStatus();
-  refuseDuringUpdate(before);
-  const dirty = before.files.filter(({ staged, unstaged }) => staged !== null || unstaged !== "untracked");
-  if (dirty.length > 0) {
-    const files = dirty.slice(0, maxNamedFiles).map(({ path }) => path);
-    throw publishError("uncommitted_changes", "Commit the changes to tracked files before you update the branch.", {
-      files,
-    });
-  }
+  refuseUnready(before);
   const remote = before.remotes.find((name) => before.base?.name.startsWith(`${name}/`) === true);
   if (fetch && remote !== undefined) await git.must(["fetch", "--quiet", remote], { root, timeoutMs: longMs });
-  const { branch, head, base } = await readStatus();
+  const now = await readStatus();
+  // A fetch can take minutes, in which an agent can begin to work.
+  if (!whileWorking && now.agentWorking) throw agentWorking();
+  refuseUnready(now);
+  const { branch, head, base } = now;
   if (branch === null || head === null || base === null) {
     throw publishError("invalid_request", "There is no base branch to update from, or no branch is checked out.");
   }
@@ -67,6 +67,17 @@ async function start(updating: Updating, { strategy = "merge", fetch = true }: O
       ? ["merge", "--no-autostash", "-m", `Merge ${base.name} into ${branch}`, onto]
       : ["rebase", "--no-autostash", onto];
   return settle(updating, strategy, await run(updating, running, args));
+}
+
+/** Requires that no update runs, and that changes to tracked files are committed. */
+function refuseUnready(status: GitStatus): void {
+  refuseDuringUpdate(status);
+  const dirty = status.files.filter(({ staged, unstaged }) => staged !== null || unstaged !== "untracked");
+  if (dirty.length === 0) return;
+  const files = dirty.slice(0, maxNamedFiles).map(({ path }) => path);
+  throw publishError("uncommitted_changes", "Commit the changes to tracked files before you update the branch.", {
+    files,
+  });
 }
 
 /** Git would overwrite an ignored file with the other side's version, without a warning or a copy. */
@@ -107,7 +118,7 @@ async function isThere(path: string): Promise<boolean> {
 /** Files that an error lists. */
 const maxNamedFiles = 100;
 
-async function resume(updating: Updating): Promise<string> {
+async function resume(updating: Updating, input: Omit<UpdateInput, "sessionId">): Promise<string> {
   const { git, checkout, readStatus } = updating;
   const killed = await clearKilled(updating);
   const { update: current, branch } = await readStatus();
@@ -115,7 +126,7 @@ async function resume(updating: Updating): Promise<string> {
   if (current.strategy === "other") throw notOurs();
   if (killed !== null && current.interrupted) {
     await undoUpdate(git, checkout, killed);
-    return start(updating, { strategy: killed.strategy, fetch: false });
+    return start(updating, { ...input, strategy: killed.strategy, fetch: false });
   }
   if (current.conflicts.length > 0) throw conflict(current.conflicts);
   const running = await runningOf(updating, current.strategy, branch);
@@ -195,6 +206,13 @@ function conflict(files: readonly string[]) {
     "update_conflict",
     `The update stopped with conflicts in ${files.slice(0, 3).join(", ")}${files.length > 3 ? ` and ${files.length - 3} more` : ""}. Resolve and stage them, then continue; or abort.`,
     { files: files.slice(0, maxNamedFiles) },
+  );
+}
+
+export function agentWorking() {
+  return publishError(
+    "agent_working",
+    "The agent is working in this directory, so its changes may be incomplete. Wait for the end of its turn, or set `whileWorking`.",
   );
 }
 

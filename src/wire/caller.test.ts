@@ -16,6 +16,6 @@ test("a token or app owns what it made, and a person also what the account's tok
   for (const caller of all) {
     expect(ownsKey({ ...caller, accountId: "b" }, callerKey(person))).toBe(false);
     expect(ownsKey({ ...caller, accountId: "b" }, callerKey(token))).toBe(false);
-    expect(ownsKey(caller, null), "nobody knows who made it").toBe(false);
+    expect(ownsKey(caller, null), "its creator is unknown").toBe(false);
   }
 });

@@ -64,7 +64,7 @@ async function argumentsOf(pid: number | null): Promise<string> {
 }
 
 /**
- * Files below these folders that contain the text. In a process of its own: closing a file of the store would release the locks that SQLite
+ * Files below these folders that contain the text. In a separate process: closing a file of the store would release the locks that SQLite
  * holds on it in this one.
  */
 async function filesWith(text: string, ...folders: readonly string[]): Promise<string> {
