@@ -142,3 +142,16 @@ test("neither an old killed update nor an ignored file is overwritten, and a com
   expect((await git("rev-list", "--parents", "-1", "HEAD")).trim().split(" ")).toHaveLength(3);
   expect(await git("log", "-1", "--format=%B")).not.toContain("#");
 });
+
+test("an agent that begins to work during the fetch stops the update", { timeout: 300_000 }, async () => {
+  const { publish, git, pushToMain, agent } = await createPublishWorld();
+  await pushToMain({ "more.txt": "more\n" });
+  const head = await git("rev-parse", "HEAD");
+  // It is asked before the update, with the status before the fetch, and with the one after it.
+  let asked = 0;
+  Object.defineProperty(agent, "working", { get: () => ++asked > 2 });
+  expect(await errorCode(publish.update({ sessionId }, owner))).toBe("agent_working");
+  expect(await git("rev-parse", "HEAD")).toBe(head);
+  await publish.update({ sessionId, whileWorking: true }, owner);
+  expect(await git("show", "HEAD:more.txt")).toBe("more\n");
+});
