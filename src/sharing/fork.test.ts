@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { PosternError } from "../core/errors.ts";
 import { mask, maskSecrets, namesSecret } from "../logs/index.ts";
 import type { Scope } from "../wire/access.ts";
 import type { Caller } from "../wire/caller.ts";
-import { type AskInput, askOutputSchema } from "../wire/coding.ts";
+import type { AskInput, AskOutput } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import { createFork } from "./index.ts";
 
@@ -14,7 +15,13 @@ const caller: Caller = {
 };
 const { signal } = new AbortController();
 
-function world(texts: readonly string[], { failsWith = null as PosternError | null, worktree = false } = {}) {
+function world(
+  texts: readonly string[],
+  {
+    failsWith = null,
+    worktree = false,
+  }: { readonly failsWith?: PosternError | null; readonly worktree?: boolean } = {},
+) {
   const turns = texts.map(
     (text, index): Turn => ({
       ...{ index, role: index % 2 === 0 ? "user" : "assistant", at: null, endedAt: null },
@@ -34,7 +41,7 @@ function world(texts: readonly string[], { failsWith = null as PosternError | nu
       async ask(input) {
         asked.push(input);
         if (failsWith !== null) throw failsWith;
-        return askOutputSchema.partial().parse({}) as never;
+        return z.custom<AskOutput>().parse({});
       },
       async attach({ name, text }) {
         files.set(name, text);
