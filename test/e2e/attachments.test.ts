@@ -6,23 +6,20 @@ import { useGateway } from "../support/use-gateway.ts";
 const used = useGateway({ agents: true });
 const waitMs = 60_000;
 
-async function upload(name: string, body: Uint8Array, mediaType = "application/octet-stream") {
-  const { app, url } = used.gateway;
-  const { accountId } = await app.accounts.owner();
-  const scopes = ["coding:read", "coding:write", "coding:drive"] as const;
-  const { token } = await app.accounts.tokens.create(accountId, { name: "u", scopes, folders: null, expiresAt: null });
+/** Uploads it with the gateway's own token, whose prompts alone may use it. */
+async function uploaded(name: string, body: Uint8Array): Promise<string> {
+  const { token, url } = used.gateway;
   const response = await fetch(`${url}/api/coding/attachments`, {
     method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": mediaType, "x-file-name": encodeURIComponent(name) },
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/octet-stream",
+      "x-file-name": encodeURIComponent(name),
+    },
     body: Buffer.from(body),
   });
   const answer: unknown = await response.json();
-  return { status: response.status, answer };
-}
-
-async function uploaded(name: string, body: Uint8Array): Promise<string> {
-  const { status, answer } = await upload(name, body);
-  expect(status, JSON.stringify(answer)).toBe(201);
+  expect(response.status, JSON.stringify(answer)).toBe(201);
   return Object(answer).attachmentId;
 }
 
