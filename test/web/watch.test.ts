@@ -220,6 +220,22 @@ test("on a phone one cell fills the screen, and another is chosen by its number"
   await expect.poll(inView, patience).toEqual(["1"]);
   await page.getByRole("button", { name: "Show cell 3" }).click();
   await expect.poll(inView, patience).toEqual(["3"]);
+  // Real touches, on the terminals.
+  const touch = await page.context().newCDPSession(page);
+  const swipe = async (from: number, to: number): Promise<void> => {
+    const points = Array.from({ length: 9 }, (_, step) => ({ x: from + ((to - from) * step) / 8, y: 400 + step }));
+    for (const [step, point] of points.entries()) {
+      const type = step === 0 ? "touchStart" : "touchMove";
+      await touch.send("Input.dispatchTouchEvent", { type, touchPoints: [point] });
+    }
+    await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  };
+  await swipe(80, 320);
+  await expect.poll(inView, patience).toEqual(["2"]);
+  await swipe(80, 320);
+  await expect.poll(inView, patience).toEqual(["1"]);
+  await swipe(320, 80);
+  await expect.poll(inView, patience).toEqual(["2"]);
   expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   await lookAt(visit, "watch-phone");
   expect(await page.evaluate(`${beyondTheEdge}.length`)).toBeTypeOf("number");
