@@ -16,7 +16,15 @@ test.skipIf(process.platform !== "linux")(
     const chats = join(home, "tmp", "project", "chats");
     await mkdir(chats, { recursive: true });
     await writeFile(join(home, "projects.json"), JSON.stringify({ projects: { [root]: "project" } }));
-    await writeFile(join(root, "gemini"), "setInterval(() => undefined, 1_000); console.log('ready');");
+    // With CHILD it has a child with its own arguments, as between fork and exec.
+    const source = `
+      const { CHILD, ...env } = process.env;
+      const { execPath, argv } = process;
+      if (CHILD) require("node:child_process").spawn(execPath, argv.slice(1), { env, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+      else console.log("ready");
+      setInterval(() => undefined, 1_000);
+      process.on("disconnect", () => process.exit());`;
+    await writeFile(join(root, "gemini"), source);
     const start = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
       const child = spawn(process.execPath, [join(root, "gemini"), ...args], {
         cwd: root,
@@ -27,6 +35,8 @@ test.skipIf(process.platform !== "linux")(
       await new Promise((resolve) => child.stdout.once("data", resolve));
       return child.pid ?? 0;
     };
+    const forking = await start([`--session-id=${id}`], { CHILD: "1", GEMINI_CLI_HOME: join(root, "forking") });
+    expect((await loggedProcess(forking))?.firstId).toBe(id);
     const named = await start([`--session-id=${id}`]);
     await start([`--session-id=${other}`], { GEMINI_CLI_HOME: join(root, "elsewhere") });
     expect((await loggedProcess(named))?.firstId).toBe(id);

@@ -62,11 +62,15 @@ function isShared(id: string, named: readonly (string | null)[]): boolean {
   return named.indexOf(id) !== named.lastIndexOf(id);
 }
 
-/** How a process is identified in the log. Null if its arguments have no id, or another process has the same id, and except on Linux. */
+/**
+ * How a process is identified in the log. Null if its arguments have no id, or another process has the same id, and except on Linux. Its own
+ * children do not count: between fork and exec, a child has the arguments of its parent.
+ */
 export async function loggedProcess(pid: number): Promise<LoggedProcess | null> {
   const firstId = geminiArguments(argumentsOf(pid, "gemini")) ?? null;
   if (firstId === null) return null;
-  const same = (await geminiProcesses(homeOf(pid))).filter(({ namedId }) => namedId === firstId);
+  const all = await allProcesses(homeOf(pid));
+  const same = all.filter(({ namedId, parentPid }) => namedId === firstId && parentPid !== pid);
   const [only] = same;
   return same.length === 1 && only?.pid === pid ? { firstId, startedAt: only.startedAt } : null;
 }
