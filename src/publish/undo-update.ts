@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { commitOf } from "./base-branch.ts";
 import type { Checkout } from "./repository.ts";
 import { forgetUpdate, type RunningUpdate, removeLocks } from "./running-update.ts";
-import { longMs, type UserGit } from "./user-git.ts";
+import { literalPaths, longMs, type UserGit } from "./user-git.ts";
 
 const ownState = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "REBASE_HEAD"];
 
@@ -48,18 +48,24 @@ async function keep(git: UserGit, root: string, commit: string | null): Promise<
   await git.must(["update-ref", `refs/postern/undone/${commit}`, commit], { root });
 }
 
+/** Paths are at most 4,096 bytes, and arguments together 2 MB. */
+const pathsAtOnce = 200;
+
 /** Files that only the other side has, if they are untracked here with exactly its content. */
 async function removeWritten(git: UserGit, root: string, { head, onto }: RunningUpdate): Promise<void> {
   const list = async (...args: readonly string[]) =>
-    (await git.must(args, { root }))
+    (await git.must(args, { root, env: literalPaths }))
       .toString("utf8")
       .split("\0")
       .filter((path) => path !== "");
-  const added = new Set(await list("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", head, onto));
-  const untracked = added.size === 0 ? [] : await list("ls-files", "--others", "-z");
-  for (const path of untracked.filter((one) => added.has(one))) {
-    const theirs = await git.lineOf(["rev-parse", "--verify", "--quiet", `${onto}:${path}`], { root });
-    const here = await git.lineOf(["hash-object", "--", path], { root });
-    if (theirs !== null && here === theirs) await rm(join(root, path), { force: true });
+  const added = await list("diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", head, onto);
+  for (let from = 0; from < added.length; from += pathsAtOnce) {
+    const paths = added.slice(from, from + pathsAtOnce);
+    // Only these paths: there can be a million ignored files.
+    for (const path of await list("ls-files", "--others", "-z", "--", ...paths)) {
+      const theirs = await git.lineOf(["rev-parse", "--verify", "--quiet", `${onto}:${path}`], { root });
+      const here = await git.lineOf(["hash-object", "--", path], { root });
+      if (theirs !== null && here === theirs) await rm(join(root, path), { force: true });
+    }
   }
 }

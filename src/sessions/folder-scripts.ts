@@ -146,7 +146,10 @@ export function createFolderScripts(deps: {
 
   /** The script is stored in a file, because every user of the machine can read command lines. */
   async function spawn({ now, terminalId, script }: Run, env: ScriptRequest["env"]): Promise<void> {
-    prepared ??= emptyFolder();
+    prepared ??= emptyFolder().catch((error: unknown) => {
+      prepared = null;
+      throw error;
+    });
     await prepared;
     const path = pathOf(now.scriptId);
     await writeFile(path, script.text, { mode: 0o600, flag: "wx" });
