@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import type { ReviewComment } from "../../src/wire/reviews.ts";
 import { languageOf } from "../session/tool-summary.ts";
 import { Block } from "./block.tsx";
@@ -11,8 +11,12 @@ import { useGaps } from "./use-gaps.ts";
 import { useLinePieces } from "./use-line-pieces.ts";
 import type { Review } from "./use-review.ts";
 
-/** Rows per block. A block is rendered only while it is near the viewport. */
-const blockRows = 100;
+/**
+ * Rows per block. A block is rendered only while it is near the viewport: the fewer rows, the shorter the frame that renders them. Blocks are
+ * in sections, which are rendered in the same way, so that a long file has few elements.
+ */
+const blockRows = 25;
+const sectionRows = 1_000;
 /** `leading-5`: a line's height before it is rendered. */
 const lineHeightPx = 20;
 
@@ -22,6 +26,8 @@ interface Selection {
   readonly to: string;
   readonly writing: CommentRange | null;
 }
+
+type BlockView = (start: number, end: number) => ReactNode;
 
 /** The changed lines of a file, with its comments. */
 export function ReviewPatch({
@@ -119,7 +125,7 @@ export function ReviewPatch({
     return (
       <PatchLineView
         {...{ line, index, side, onLine }}
-        pieces={pieces[index]}
+        pieces={pieces(index)}
         selected={isSelected(selected, index)}
         focusable={index === focused}
         onFocus={setFocused}
@@ -158,7 +164,42 @@ export function ReviewPatch({
     );
   };
 
-  const starts = Array.from({ length: Math.ceil(rows.length / blockRows) }, (_, block) => block * blockRows);
+  /** Whether these rows are rendered even if they are not visible. */
+  const isKept = (start: number, end: number): boolean =>
+    [focused, ...(selected === null ? [] : [selected.to])].some((index) => {
+      const row = rowOf.get(index) ?? -1;
+      return row >= start && row < end;
+    });
+  const rowView = (row: PatchRow, at: number) => {
+    const { left, right } = row;
+    const isWhole = !split || (left !== null && lines[left]?.kind === "hunk");
+    return (
+      <div key={rowName(row) ?? at}>
+        {isWhole ? (
+          lineView(left, "both")
+        ) : (
+          <div className="grid grid-cols-2 divide-x divide-line">
+            {lineView(left, "old")}
+            {lineView(right, "new")}
+          </div>
+        )}
+        {notes(row)}
+      </div>
+    );
+  };
+  /** Blocks of `size` rows between `start` and `end`. */
+  const blocks = (start: number, end: number, { size, view }: { size: number; view: BlockView }) =>
+    Array.from({ length: Math.ceil((end - start) / size) }, (_, block) => {
+      const from = start + block * size;
+      const to = Math.min(end, from + size);
+      return (
+        <Block key={from} heightPx={(to - from) * lineHeightPx} kept={isKept(from, to)}>
+          {() => view(from, to)}
+        </Block>
+      );
+    });
+  const rowViews: BlockView = (start, end) => rows.slice(start, end).map((row, offset) => rowView(row, start + offset));
+  const sectionView: BlockView = (start, end) => blocks(start, end, { size: blockRows, view: rowViews });
   if (lines.length === 0)
     return <p className="bg-well px-3 py-2 text-xs text-ink-faint">{changeWithoutLines(patch)}</p>;
   return (
@@ -179,40 +220,7 @@ export function ReviewPatch({
         <div
           className={split ? "py-1 font-mono text-xs leading-5" : "w-max min-w-full py-1 font-mono text-xs leading-5"}
         >
-          {starts.map((start) => {
-            const some = rows.slice(start, start + blockRows);
-            const isNear = (index: number): boolean => {
-              const row = rowOf.get(index) ?? -1;
-              return row >= start && row < start + blockRows;
-            };
-            return (
-              <Block
-                key={start}
-                heightPx={some.length * lineHeightPx}
-                kept={isNear(focused) || (selected !== null && isNear(selected.to))}
-              >
-                {() =>
-                  some.map((row, offset) => {
-                    const { left, right } = row;
-                    const isWhole = !split || (left !== null && lines[left]?.kind === "hunk");
-                    return (
-                      <div key={rowName(row) ?? start + offset}>
-                        {isWhole ? (
-                          lineView(left, "both")
-                        ) : (
-                          <div className="grid grid-cols-2 divide-x divide-line">
-                            {lineView(left, "old")}
-                            {lineView(right, "new")}
-                          </div>
-                        )}
-                        {notes(row)}
-                      </div>
-                    );
-                  })
-                }
-              </Block>
-            );
-          })}
+          {blocks(0, rows.length, { size: sectionRows, view: sectionView })}
         </div>
       </div>
     </div>

@@ -9,7 +9,7 @@ type Coloured = ReadonlyMap<number, readonly CodePiece[]>;
 export function useLinePieces(
   lines: readonly DiffLine[],
   language: string,
-): readonly (readonly LinePiece[] | undefined)[] {
+): (index: number) => readonly LinePiece[] | undefined {
   const parts = useMemo(() => changedParts(lines), [lines]);
   const [coloured, setColoured] = useState<{ readonly lines: readonly DiffLine[]; readonly rows: Coloured } | null>(
     null,
@@ -37,11 +37,11 @@ export function useLinePieces(
       wanted = false;
     };
   }, [lines, language]);
-  return useMemo(() => {
-    const rows = coloured?.lines === lines ? coloured.rows : null;
-    return lines.map(({ text }, index) => {
-      const pieces = rows?.get(index) ?? (parts.has(index) ? [{ text, scope: null }] : undefined);
-      return pieces && markPieces(pieces, parts.get(index));
-    });
-  }, [lines, parts, coloured]);
+  const rows = coloured?.lines === lines ? coloured.rows : null;
+  // Only for the lines that are rendered: a file can have 50,000.
+  return (index) => {
+    const pieces =
+      rows?.get(index) ?? (parts.has(index) ? [{ text: lines[index]?.text ?? "", scope: null }] : undefined);
+    return pieces && markPieces(pieces, parts.get(index));
+  };
 }
