@@ -170,11 +170,11 @@ export function ReviewPatch({
       const row = rowOf.get(index) ?? -1;
       return row >= start && row < end;
     });
-  const rowView = (row: PatchRow, at: number) => {
+  const rowView = (row: PatchRow, position: number) => {
     const { left, right } = row;
     const isWhole = !split || (left !== null && lines[left]?.kind === "hunk");
     return (
-      <div key={rowName(row) ?? at}>
+      <div key={rowName(row) ?? position}>
         {isWhole ? (
           lineView(left, "both")
         ) : (
