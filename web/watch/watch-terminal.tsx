@@ -109,7 +109,10 @@ export function WatchTerminal(props: {
 
   return (
     <>
-      <div ref={place} className={`terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5 ${narrow ? "touch-pan-y" : ""}`} />
+      <div
+        ref={place}
+        className={`terminal-place absolute inset-0 overflow-auto pt-1 pl-1.5 ${narrow ? "touch-pan-y" : ""}`}
+      />
       <TerminalNotice
         state={state}
         showsEnd={false}
