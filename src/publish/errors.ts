@@ -13,7 +13,14 @@ export type PublishErrorCode =
   | "update_in_progress"
   | "no_update_in_progress"
   | "push_rejected"
-  | "git_failed";
+  | "git_failed"
+  | "forge_not_available"
+  | "forge_failed"
+  | "branch_not_pushed"
+  | "pull_request_exists"
+  | "pull_request_not_found"
+  | "pull_request_changed"
+  | "merge_rejected";
 
 export function publishError(
   code: PublishErrorCode,

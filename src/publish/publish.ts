@@ -1,5 +1,6 @@
 import { hasCode } from "../core/errors.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
+import type { AuditAction } from "../wire/accounts.ts";
 import type { Caller } from "../wire/caller.ts";
 import type {
   CommitInput,
@@ -13,8 +14,15 @@ import type {
   Updated,
   UpdateInput,
 } from "../wire/publish.ts";
+import type {
+  MergedPullRequest,
+  MergePullRequestInput,
+  OpenPullRequestInput,
+  PullRequestStatus,
+} from "../wire/pull-requests.ts";
 import { commit } from "./commit.ts";
 import type { PublishPorts } from "./ports.ts";
+import { mergePullRequest, openPullRequest, readPullRequest } from "./pull-request.ts";
 import { push } from "./push.ts";
 import { type Checkout, checkoutOf } from "./repository.ts";
 import { readHunks, stage } from "./stage.ts";
@@ -40,6 +48,15 @@ export interface Publish {
   update(input: UpdateInput, caller: Caller): Promise<Updated>;
   /** @throws PosternError `push_rejected` | `update_in_progress` | `invalid_request` */
   push(input: PushInput, caller: Caller): Promise<Pushed>;
+  /**
+   * The pull request of the session's branch, with the user's login at the forge.
+   * @throws PosternError `forge_not_available` | `forge_failed` | `invalid_request`
+   */
+  pullRequest(input: { readonly sessionId: string }, caller: Caller): Promise<PullRequestStatus>;
+  /** @throws PosternError `branch_not_pushed` | `pull_request_exists`, and those of `pullRequest` */
+  openPullRequest(input: OpenPullRequestInput, caller: Caller): Promise<PullRequestStatus>;
+  /** @throws PosternError `pull_request_not_found` | `pull_request_changed` | `merge_rejected`, and those of `pullRequest` */
+  mergePullRequest(input: MergePullRequestInput, caller: Caller): Promise<MergedPullRequest>;
 }
 
 export interface PublishDeps {
@@ -158,10 +175,35 @@ export function createPublish(deps: PublishDeps): Publish {
         });
         return { remote, output, status };
       }),
+
+    async pullRequest({ sessionId }, caller) {
+      const checkout = await checkoutOf(ports, sessionId, caller);
+      return readPullRequest({ git, environment: deps.environment, status: await statusOf(checkout) });
+    },
+
+    openPullRequest: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        const status = await statusOf(checkout);
+        const opened = await openPullRequest({ git, environment: deps.environment, status }, input);
+        const { number, url, base } = opened.pullRequest ?? {};
+        const details = { number, url, branch: status.branch, base };
+        await note("git_pull_request_opened", checkout, { caller, details });
+        return opened;
+      }),
+
+    mergePullRequest: (input, caller) =>
+      inCheckout(input, caller, async (checkout) => {
+        const { method = "merge" } = input;
+        const place = { git, environment: deps.environment, status: await statusOf(checkout) };
+        const pullRequest = await mergePullRequest(place, input);
+        const { number, url, base, head, headCommit: commit } = pullRequest;
+        await note("git_merged", checkout, { caller, details: { number, url, method, branch: head, base, commit } });
+        return { pullRequest, status: await statusOf(checkout) };
+      }),
   };
 
   function note(
-    action: "git_committed" | "git_updated" | "git_pushed",
+    action: Extract<AuditAction, `git_${string}`>,
     { sessionId: subject }: { readonly sessionId: string },
     { caller, details }: { readonly caller: Caller; readonly details: Readonly<Record<string, unknown>> },
   ): Promise<void> {

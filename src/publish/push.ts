@@ -14,7 +14,7 @@ export async function push(
 ): Promise<{ readonly remote: string; readonly output: string }> {
   const { root, branch, upstream, remotes, mayForcePush } = status;
   if (branch === null) throw publishError("invalid_request", "No branch is checked out. Create one first.");
-  const remote = named ?? (await remoteOf(git, status, branch));
+  const remote = named ?? (await pushRemoteOf(git, status, branch));
   if (remote === null || !remotes.includes(remote)) {
     throw publishError(
       "invalid_request",
@@ -52,7 +52,12 @@ function adviceFor(reason: string, mayForcePush: boolean): string {
     : "It has commits that this branch does not have. Fetch and merge them first.";
 }
 
-async function remoteOf(git: UserGit, { root, remotes }: GitStatus, branch: string): Promise<string | null> {
+/** The remote that git is configured to push this branch to, or `origin`, or the only one. */
+export async function pushRemoteOf(
+  git: UserGit,
+  { root, remotes }: Pick<GitStatus, "root" | "remotes">,
+  branch: string,
+): Promise<string | null> {
   for (const key of [`branch.${branch}.pushRemote`, "remote.pushDefault", `branch.${branch}.remote`]) {
     const value = await git.lineOf(["config", "--get", key], { root });
     if (value !== null && remotes.includes(value)) return value;

@@ -1,3 +1,4 @@
+import { fencedLines, quotedProse, visibleLine, withoutMention } from "../core/quoted-text.ts";
 import type { CommentSide } from "../wire/reviews.ts";
 
 /** A comment for the agent. */
@@ -40,14 +41,10 @@ export function reviewPrompt(comments: readonly PromptComment[]): { readonly pro
 export function withoutMentions(comments: readonly PromptComment[]): readonly PromptComment[] {
   return comments.map((comment) => ({
     ...comment,
-    path: disarmed(comment.path),
-    lines: comment.lines.map(disarmed),
-    body: disarmed(comment.body),
+    path: withoutMention(comment.path),
+    lines: comment.lines.map(withoutMention),
+    body: withoutMention(comment.body),
   }));
-}
-
-function disarmed(text: string): string {
-  return text.replaceAll("@", "＠");
 }
 
 function commentText(comment: PromptComment, number: number): string {
@@ -55,34 +52,8 @@ function commentText(comment: PromptComment, number: number): string {
   const where = line === endLine ? `line ${line}` : `lines ${line}-${endLine}`;
   const notes = [side === "old" ? "before the change" : "", outdated ? "this text has changed since" : ""];
   const note = notes.filter((text) => text !== "").join("; ");
-  const head = `${number}. ${visible(path)}, ${where}${note === "" ? "" : ` (${note})`}:`;
-  const quoted = linesOfBody(body).map((text) => (text === "" ? ">" : `> ${text}`));
-  return [head, fenced(lines, path), ...quoted].join("\n");
-}
-
-function fenced(lines: readonly string[], path: string): string {
-  const whole = lines.map((line) => visible(line)).join("\n");
-  const text = whole.length > maxSnippetLength ? `${whole.slice(0, maxSnippetLength).toWellFormed()}\n[cut]` : whole;
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = "`".repeat(longest + 1);
+  const head = `${number}. ${visibleLine(path)}, ${where}${note === "" ? "" : ` (${note})`}:`;
   const language = /\.([a-z0-9]{1,12})$/i.exec(path)?.[1] ?? "";
-  return `${fence}${language}\n${text}\n${fence}`;
-}
-
-function linesOfBody(body: string): readonly string[] {
-  return body
-    .replaceAll(/\r\n?/g, "\n")
-    .split("\n")
-    .map((line) => visible(line, /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu));
-}
-
-/** All characters that a terminal or an agent does not read as text, or that hide text. Joiners are kept, because emoji contain them. */
-const hidden = /(?!\u200d)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-function visible(text: string, unwanted = hidden): string {
-  return text
-    .toWellFormed()
-    .replace(unwanted, (found) =>
-      found === "\t" ? found : `\\u{${(found.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}}`,
-    );
+  const snippet = fencedLines(lines, { language, maxLength: maxSnippetLength });
+  return [head, snippet, ...quotedProse(body)].join("\n");
 }

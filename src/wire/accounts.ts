@@ -88,7 +88,7 @@ export const auditKinds = {
   share: ["share_created", "share_revoked", "share_opened"],
   permission: ["permission_rule_added", "permission_rule_removed", "permission_rule_used"],
   folder: ["folder_profile_changed", "folder_proposal_approved", "folder_cloned"],
-  publish: ["git_committed", "git_updated", "git_pushed"],
+  publish: ["git_committed", "git_updated", "git_pushed", "git_pull_request_opened", "git_merged"],
 } as const;
 
 /** Actions recorded in the audit log. */

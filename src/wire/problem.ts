@@ -35,6 +35,7 @@ export const problemCodes = [
   "image_not_found",
   "clone_not_found",
   "script_not_found",
+  "pull_request_not_found",
   "account_exists",
   "session_busy",
   "session_mismatch",
@@ -62,6 +63,10 @@ export const problemCodes = [
   "update_in_progress",
   "no_update_in_progress",
   "push_rejected",
+  "branch_not_pushed",
+  "pull_request_exists",
+  "pull_request_changed",
+  "merge_rejected",
   "too_large",
   "attachment_too_large",
   "unsupported_media_type",
@@ -71,6 +76,8 @@ export const problemCodes = [
   "base_branch_not_found",
   "branch_not_found",
   "git_failed",
+  "forge_not_available",
+  "forge_failed",
   "agent_not_configured",
   "webhook_url_refused",
   "push_endpoint_refused",
@@ -332,6 +339,35 @@ export const problemHelp = {
       "The remote did not accept the push: it has commits that this branch does not have, or one of its rules or hooks refused.",
     remedy:
       "Read `output`. Update the branch first, or after a rebase of a branch that Postern created, set `forceWithLease`.",
+  },
+  branch_not_pushed: {
+    meaning: "The session's branch has commits that are not on the remote. No pull request was opened.",
+    remedy: "Push the branch first: `POST /api/coding/sessions/{sessionId}/git/push`.",
+  },
+  pull_request_not_found: {
+    meaning: "The session's branch has no open pull request.",
+    remedy: "Open one: `POST /api/coding/sessions/{sessionId}/git/pull-request`.",
+  },
+  pull_request_exists: {
+    meaning: "The branch already has an open pull request.",
+    remedy: "Read it: `GET /api/coding/sessions/{sessionId}/git/pull-request`.",
+  },
+  pull_request_changed: {
+    meaning: "The pull request does not have the commit `headCommit`: the branch was pushed to. Nothing was merged.",
+    remedy: "Read the pull request again, and merge with its present `headCommit`.",
+  },
+  merge_rejected: {
+    meaning: "The forge did not merge the pull request: it has conflicts, or checks or approvals are required.",
+    remedy: "Read the message. Update the branch, repair the checks, or choose another `method`.",
+  },
+  forge_not_available: {
+    meaning:
+      "The session's remote is not on GitHub, or `gh` is missing, too old, or not logged in to its host with access to the repository.",
+    remedy: "Run the command in the message, for example `gh auth login --hostname github.com`.",
+  },
+  forge_failed: {
+    meaning: "The forge cannot be reached, or it did not do what was asked. The message has its reason.",
+    remedy: "Fix what it reports, then retry.",
   },
   git_failed: {
     meaning: "Git or one of its hooks failed. `output` has what it printed.",

@@ -34,7 +34,8 @@ export interface PublishWorld {
   pushToMain(files: Readonly<Record<string, string>>): Promise<void>;
 }
 
-export async function createPublishWorld(): Promise<PublishWorld> {
+/** @param options `pathVariable`: where the gateway finds programs, instead of the tests' own PATH */
+export async function createPublishWorld(options: { readonly pathVariable?: string } = {}): Promise<PublishWorld> {
   const root = makeTestFolder("publish");
   onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
   const dir = join(root, "project");
@@ -64,7 +65,7 @@ export async function createPublishWorld(): Promise<PublishWorld> {
   const worktree = { path: dir, gitDir, commonDir: gitDir, repository: dir, branch: "feature", baseBranch: "main" };
   const place: PublishPlace = { sessionId: "s1", dir, worktree };
   const publish = createPublish({
-    pathVariable: env["PATH"] ?? "",
+    pathVariable: options.pathVariable ?? env["PATH"] ?? "",
     environment: () => env,
     ports: {
       placeOf: async () => place,

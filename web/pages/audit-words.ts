@@ -76,6 +76,8 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   git_committed: ["committed in a session"],
   git_updated: ["updated a session's branch"],
   git_pushed: ["pushed a session's branch"],
+  git_pull_request_opened: ["opened a pull request from a session"],
+  git_merged: ["merged a session's pull request"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -86,7 +88,7 @@ const nameless: ReadonlySet<AuditAction> = new Set([
   ...(["log_deleted", "session_logs_deleted"] as const),
   ...(["notifications_off", "notification_answered"] as const),
   ...(["share_created", "share_revoked", "share_opened"] as const),
-  ...(["git_committed", "git_updated", "git_pushed"] as const),
+  ...(["git_committed", "git_updated", "git_pushed", "git_pull_request_opened", "git_merged"] as const),
 ]);
 
 const text = z.string().trim().min(1).optional().catch(undefined);
