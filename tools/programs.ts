@@ -20,6 +20,7 @@ const machinePrograms: readonly Requirement[] = [
 
 const requirements: readonly Requirement[] = [
   { program: "git", debianPackage: "git", why: "tests use real repositories" },
+  { program: "gh", debianPackage: "gh", why: "tests open pull requests on a stand-in for GitHub" },
   { program: "curl", debianPackage: "curl", why: "the tests run the documented commands" },
   { program: "openssl", debianPackage: "openssl", why: "the tests run the documented commands" },
   { program: "chromium", debianPackage: "chromium", why: "tests open the pages in a real browser" },

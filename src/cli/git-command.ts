@@ -13,6 +13,7 @@ import { connect } from "./context.ts";
 import { type CommonOptions, describe } from "./options.ts";
 import { count, plainLine, plainText, printableJson } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
+import { addPullRequestCommands } from "./pull-request-command.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
 /** Hooks can run a test suite, so this is as long as the gateway waits for them. */
@@ -29,6 +30,7 @@ export function addGitCommands(coding: Command, context: CliContext): void {
   addCommitCommand(group, context);
   addUpdateCommands(group, context);
   addPushCommand(group, context);
+  addPullRequestCommands(group, context);
 }
 
 function addStatusCommand(group: Command, context: CliContext): void {
