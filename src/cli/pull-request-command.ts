@@ -36,7 +36,8 @@ export function addPullRequestCommands(group: Command, context: CliContext): voi
     .option("--base <branch>", "with --open: the branch to merge into (default: the base branch)")
     .option("--draft", "with --open: as a draft")
     .action(async (sessionId: string, { json, open, ...given }: PrOptions) => {
-      if (!open && Object.keys(given).length > 0) throw new PosternError("usage", "--title, --body, --base and --draft need --open.");
+      if (!open && Object.keys(given).length > 0)
+        throw new PosternError("usage", "--title, --body, --base and --draft need --open.");
       const client = await connect(context);
       const options = { output: pullRequestStatusSchema, timeoutMs: forgeMs };
       const status = open
@@ -45,10 +46,7 @@ export function addPullRequestCommands(group: Command, context: CliContext): voi
       context.stdout(json ? `${printableJson(status)}\n` : `${statusText(status)}\n`);
     });
 
-  describe(group.command("merge"), [
-    "postern coding git merge 0b0c…",
-    "postern coding git merge 0b0c… --method squash",
-  ])
+  describe(group.command("merge"), ["postern coding git merge 0b0c…", "postern coding git merge 0b0c… --method squash"])
     .description("merge the pull request of the session's branch")
     .argument("<sessionId>", sessionIdHelp)
     .addOption(new Option("--method <method>", "how (default: merge)").choices(["merge", "squash", "rebase"]))
@@ -100,6 +98,10 @@ function stateText({ state, merge, review }: PullRequest): string {
     blocked: ", needs checks or approvals",
     unknown: "",
   } as const;
-  const reviews = { approved: ", approved", changes_requested: ", changes requested", required: ", review required" } as const;
+  const reviews = {
+    approved: ", approved",
+    changes_requested: ", changes requested",
+    required: ", review required",
+  } as const;
   return `${words[merge]}${review === null ? "" : reviews[review]}`;
 }
