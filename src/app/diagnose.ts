@@ -12,6 +12,7 @@ import {
   checkExposure,
   checkFolders,
   checkGateway,
+  checkGh,
   checkGit,
   checkNode,
   checkSandbox,
@@ -65,6 +66,7 @@ export async function diagnose(config: Config, { smoke }: { readonly smoke: bool
     const found = await Promise.all([
       attempt("node", async () => checkNode(process.versions.node)),
       attempt("git", () => checkGit(path)),
+      attempt("gh", () => checkGh(path, agents.userEnvironment())),
       attempt("state folder", () => checkFolders(config)),
       attempt("disk", () => checkDisk(config.home)),
       attempt("store", async () => checkStore(store, await storeFacts(config, gateway))),

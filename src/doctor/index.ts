@@ -5,6 +5,7 @@ export {
   type GatewayCommands,
   type GatewayState,
 } from "./check-gateway.ts";
+export { checkGh } from "./check-gh.ts";
 export {
   type AgentFixes,
   checkAgents,

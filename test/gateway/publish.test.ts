@@ -1,17 +1,18 @@
 import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { AuditPage } from "../../src/wire/accounts.ts";
 import type { Committed, GitStatus } from "../../src/wire/publish.ts";
+import { checkRun, comment, fakeHost, startFakeGitHub } from "../support/fake-github.ts";
 import { posternEnvironment, runPostern } from "../support/postern-process.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
 const run = promisify(execFile);
 
-test("a session's changes are committed over HTTP and with the command line, with the scope coding:publish only", async () => {
+test("a session's changes are committed and merged over HTTP and with the command line, with the scope coding:publish only", async () => {
   const { world, gateway } = used;
   const { api } = gateway;
   const { sessionId, dir } = await api.ask({
@@ -53,9 +54,42 @@ test("a session's changes are committed over HTTP and with the command line, wit
   expect(JSON.parse(done.stdout)).toMatchObject({ status: { files: [], head: { subject: "Change the readme" } } });
   const { stdout } = await run("git", ["-C", dir, "log", "--format=%an %s", "main.."]);
   expect(stdout).toBe("Test Change the readme\nTest Add a file\n");
+
+  // Pull requests, with the real `gh` as configured in the user's home.
+  expect(await callers.get(`${url}/pull-request`)).toMatchObject({
+    status: 422,
+    body: { code: "forge_not_available" },
+  });
+  expect((await without.get(`${url}/pull-request`)).status).toBe(403);
+  const bare = join(world.root, "remote.git");
+  await run("git", ["clone", "--quiet", "--bare", world.repository, bare]);
+  const forge = await startFakeGitHub({ root: join(world.root, ".config"), bare });
+  const address = `http://${fakeHost}/o/r.git`;
+  await appendFile(join(world.root, ".gitconfig"), `[url "${bare}"]\n\tinsteadOf = ${address}\n`);
+  await run("git", ["-C", dir, "remote", "add", "origin", address]);
+  expect((await callers.post(`${url}/push`, {})).status).toBe(200);
+  expect(await cli("coding", "git", "pr", sessionId, "--title", "x")).toMatchObject({ code: 2 });
+  const opened = await cli("coding", "git", "pr", sessionId, "--open", "--json");
+  expect(JSON.parse(opened.stdout)).toMatchObject({ pullRequest: { number: 1, title: "Add a file", base: "main" } });
+  forge.details.checks = [checkRun("build", "SUCCESS")];
+  forge.details.comments = [comment("ann", "Good\u001b[2J", 1)];
+  expect((await cli("coding", "git", "pr", sessionId)).stdout).toBe(
+    "#1 Add a file\nopen, feat/publish into main, can be merged\nhttp://github.localhost/o/r/pull/1\nChecks:\n  passed   build\n" +
+      "1 comment:\n  ann:\n    Good^[[2J\n",
+  );
+  const old = { sessionId, headCommit: committed.body.commit };
+  const refused = await callers.post("/api/coding/coding_git_merge", old);
+  expect(refused).toMatchObject({ status: 409, body: { code: "pull_request_changed" } });
+  const merged = await cli("coding", "git", "merge", sessionId, "--method", "squash");
+  expect(merged.stdout).toBe("Merged #1 into main. http://github.localhost/o/r/pull/1\n");
+  expect((await run("git", ["-C", bare, "log", "--format=%an", "-1", "main"])).stdout).toBe("Forge\n");
+
   const admin = await gateway.client(["admin"]);
   const { body } = await admin.get<AuditPage>("/api/audit?kind=publish");
   expect(body.entries.map(({ action, subject }) => ({ action, subject }))).toEqual([
+    { action: "git_merged", subject: sessionId },
+    { action: "git_pull_request_opened", subject: sessionId },
+    { action: "git_pushed", subject: sessionId },
     { action: "git_committed", subject: sessionId },
     { action: "git_committed", subject: sessionId },
   ]);

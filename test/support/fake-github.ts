@@ -80,6 +80,11 @@ export async function startFakeGitHub({
   const branch = (name: string) => git("rev-parse", "--verify", "--quiet", `refs/heads/${name}`);
 
   async function answer(method: string, path: string, body: unknown): Promise<Answer> {
+    // `gh auth status` asks for these.
+    if (path === "/") return { status: 200, body: {} };
+    if (path === "/graphql" && JSON.stringify(body).includes("UserCurrent")) {
+      return { status: 200, body: { data: { viewer: { login: "scripted" } } } };
+    }
     if (path === "/graphql") return graph(body);
     if (method === "POST" && path === "/repos/o/r/pulls") return open(openSchema.parse(body));
     const [, number] = /^\/repos\/o\/r\/pulls\/(\d+)\/merge$/.exec(path) ?? [];
@@ -199,6 +204,7 @@ export async function startFakeGitHub({
       : { status: 401, body: { message: "Bad credentials" } };
     response.writeHead(status, { "content-type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
   });
+  await mkdir(root, { recursive: true });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   onTestFinished(() => void server.close());
   return {
