@@ -47,15 +47,7 @@ interface GhPlace {
  * @throws PosternError `forge_not_available` if `gh` is missing or too old
  */
 export async function gitHubApi(place: GhPlace, { host }: Pick<ForgeRepository, "host">): Promise<GitHubApi | null> {
-  // Reads no network, and its exit code says whether there is a token. `gh auth status` also refuses tokens that can do all we need.
-  const login = await runGh(place, ["auth", "token", `--hostname=${host}`], { host });
-  if (login.exitCode !== 0) {
-    if (!/unknown command/.test(login.stderr)) return null;
-    throw publishError(
-      "forge_not_available",
-      "`gh` is too old. Install version 2.17 or newer (https://cli.github.com).",
-    );
-  }
+  if (!hosts.has(host) && !(await hasLogin(place, host))) return null;
 
   async function call(args: readonly string[], body: Readonly<Record<string, unknown>>): Promise<ApiAnswer> {
     const result = await runGh(place, ["api", `--hostname=${host}`, "--include", "--input=-", ...args], {
@@ -85,6 +77,17 @@ export async function gitHubApi(place: GhPlace, { host }: Pick<ForgeRepository, 
       throw gitHubFailed(host, errors[0]?.message ?? "its answer has an unknown form");
     },
   };
+}
+
+/** GitHub's own hosts; `github.localhost` is for its developers. `gh` itself says if it is not logged in there. */
+const hosts: ReadonlySet<string> = new Set(["github.com", "github.localhost"]);
+
+/** Asks no host. `gh auth status` does, and also refuses tokens that can do all we need. */
+async function hasLogin(place: GhPlace, host: string): Promise<boolean> {
+  const { exitCode, stderr } = await runGh(place, ["auth", "token", `--hostname=${host}`], { host });
+  if (exitCode === 0) return true;
+  if (!/unknown command/.test(stderr)) return false;
+  throw publishError("forge_not_available", "`gh` is too old. Install version 2.17 or newer (https://cli.github.com).");
 }
 
 const graphSchema = z

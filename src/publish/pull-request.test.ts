@@ -196,11 +196,14 @@ describe("with the real gh", () => {
     const bin = join(root, "bin");
     await mkdir(bin);
     await symlink((await findExecutable("git", process.env["PATH"] ?? "")) ?? "", join(bin, "git"));
-    const without = (await createForgeWorld({ pathVariable: bin })).publish;
-    await expect(without.pullRequest(input, owner)).rejects.toThrow(/`gh` is not on PATH.*gh auth login --hostname/);
+    const without = await createForgeWorld({ pathVariable: bin });
+    await expect(without.publish.pullRequest(input, owner)).rejects.toThrow(
+      /`gh` is not on PATH.*gh auth login --hostname/,
+    );
     const script = '#!/bin/sh\necho "unknown command \\"token\\" for \\"gh auth\\"" >&2\nexit 1\n';
     await writeFile(join(bin, "gh"), script, { mode: 0o755 });
-    await expect(without.pullRequest(input, owner)).rejects.toThrow("`gh` is too old.");
+    await without.git("remote", "set-url", "origin", "https://ghe.example/o/r.git");
+    await expect(without.publish.pullRequest(input, owner)).rejects.toThrow("`gh` is too old.");
   });
 });
 
