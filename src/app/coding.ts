@@ -52,6 +52,7 @@ import {
   createSessionStore,
   createSpawn,
   createStarter,
+  createTurnFiles,
   createTurnStopper,
   createVisibleDirs,
   type Drafts,
@@ -277,8 +278,13 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const setupJobs = createAgentSetupJobs({ host: deps.host, agents, note: deps.recordSetupJob, clock, log });
   const scripts = createFolderScripts({ ...deps, isVisibleDir: folderRule.isVisibleDir });
   const ruleRequestOf = createRuleRequests({ worktrees });
+  const workshop = createGitWorkshop(deps);
+  const looking = { workshop, clock, gate: createGate(comparisons) };
+  const looks = createLooks({ ...looking, home: deps.home });
+  const turnFiles = createTurnFiles({ looks, worktrees, log });
   const live = createLiveSessions({
     ...deps,
+    turnFiles,
     ruleRequestOf,
     hooks,
     store,
@@ -353,9 +359,6 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     sources: [setupJobTerminals(setupJobs), (id, caller) => scripts.find(id, caller), terminals.find],
     gone: terminals.gone,
   });
-  const workshop = createGitWorkshop(deps);
-  const looking = { workshop, clock, gate: createGate(comparisons) };
-  const looks = createLooks({ ...looking, home: deps.home });
   const changes = createChanges({
     ...folderRule,
     visibleAmong: deps.visibleAmong,
@@ -364,6 +367,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     sessionDiff: createSessionDiff(looking),
     files: createSessionFiles(looking),
     looks,
+    turnFiles,
     closePreview: createClosePreview(looking),
   });
   const files = createFileFinder({ ...deps, marker: workshop.marker });
@@ -446,6 +450,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       await setupJobs.close();
       await scripts.close();
       await live.close();
+      await turnFiles.close();
       await hooks.close();
       await transcripts.close();
     },

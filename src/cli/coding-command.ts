@@ -11,6 +11,7 @@ import {
 import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand, addForkCommand } from "./ask-command.ts";
 import { connect } from "./context.ts";
+import { addDiffCommand } from "./diff-command.ts";
 import { addExportCommand, addShareCommand } from "./export-command.ts";
 import { isUnderWay } from "./follow-turn.ts";
 import { addGitCommands } from "./git-command.ts";
@@ -49,6 +50,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   addAnswerCommand(group, context);
   addInterruptCommand(group, context);
   addQueueCommands(group, context);
+  addDiffCommand(group, context);
   addReviewCommands(group, context);
   addGitCommands(group, context);
   addCloseCommands(group, context);

@@ -1662,7 +1662,7 @@ export type Problem = {
   readonly status: number;
   /** What happened, to what, and what to do next. */
   readonly detail: string;
-  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "command_not_sendable" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "comment_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "image_not_found" | "clone_not_found" | "script_not_found" | "pull_request_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "comment_already_sent" | "comment_text_changed" | "nothing_to_send" | "setup_failed" | "setup_running" | "proposal_changed" | "clone_target_exists" | "agent_working" | "changes_outdated" | "nothing_to_commit" | "uncommitted_changes" | "update_conflict" | "update_in_progress" | "no_update_in_progress" | "push_rejected" | "branch_not_pushed" | "pull_request_exists" | "pull_request_changed" | "merge_rejected" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "git_failed" | "forge_not_available" | "forge_failed" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
+  readonly code: "invalid_request" | "id_mismatch" | "prompt_not_text" | "command_not_sendable" | "unauthenticated" | "insufficient_scope" | "dir_not_allowed" | "origin_not_allowed" | "route_not_found" | "session_not_found" | "log_not_found" | "agent_unknown" | "folder_not_found" | "token_not_found" | "browser_session_not_found" | "account_not_found" | "passkey_not_found" | "app_not_found" | "client_not_found" | "webhook_not_found" | "push_subscription_not_found" | "permission_gone" | "push_action_gone" | "prompt_not_found" | "rule_not_found" | "comment_not_found" | "rescue_not_found" | "recording_not_found" | "share_not_found" | "attachment_not_found" | "image_not_found" | "clone_not_found" | "script_not_found" | "pull_request_not_found" | "account_exists" | "session_busy" | "session_mismatch" | "branch_exists" | "branch_checked_out" | "worktree_exists" | "worktree_conflict" | "idempotency_conflict" | "permission_pending" | "composer_not_empty" | "attachment_in_use" | "prompt_already_sent" | "comment_already_sent" | "comment_text_changed" | "turn_not_recorded" | "nothing_to_send" | "setup_failed" | "setup_running" | "proposal_changed" | "clone_target_exists" | "agent_working" | "changes_outdated" | "nothing_to_commit" | "uncommitted_changes" | "update_conflict" | "update_in_progress" | "no_update_in_progress" | "push_rejected" | "branch_not_pushed" | "pull_request_exists" | "pull_request_changed" | "merge_rejected" | "too_large" | "attachment_too_large" | "unsupported_media_type" | "attachment_type_refused" | "dir_not_found" | "not_a_git_repository" | "base_branch_not_found" | "branch_not_found" | "git_failed" | "forge_not_available" | "forge_failed" | "agent_not_configured" | "webhook_url_refused" | "push_endpoint_refused" | "rule_too_broad" | "agent_binary_missing" | "agent_version_unsupported" | "model_not_supported" | "too_many_sessions" | "rate_limited" | "internal_error" | "store_unavailable" | "agent_start_failed" | "worktree_failed" | "terminal_host_unavailable" | "transcript_unreadable" | "gateway_stopping";
   readonly errors?: ReadonlyArray<{
     readonly path: string;
     readonly message: string;
@@ -2363,6 +2363,8 @@ export type SessionDiff = {
   }>;
   /** True if files or patches were left out. */
   readonly truncated: boolean;
+  /** When the agent's last turn began, if `against=turn` can compare with the files as they were then. */
+  readonly lastTurnAt?: string | undefined;
 };
 
 export type SessionDirs = {
@@ -3125,8 +3127,8 @@ export interface Operations {
   /** Returns the changes of a session by file. For a session with its own worktree: everything since its branch diverged from the base branch, including commits, uncommitted changes and untracked files that are not ignored. For a removed worktree: its branch. For other sessions: the repository's working tree against HEAD. If folders are registered, the session's folder must have the scope `files`. Paths and patches are untrusted. Needs the scope `coding:read`. */
   sessionDiff<T = SessionDiff>(input: {
     readonly sessionId: string;
-    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
-    readonly against?: "base" | "head" | "seen" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. `turn`: since the agent's last turn began; 409 `turn_not_recorded` if the files were not recorded then. */
+    readonly against?: "base" | "head" | "seen" | "turn" | undefined;
     /** `true` lists up to 500 files with patches, `false` up to 5,000 without. With more than 500 files, line counts and renames are left out. */
     readonly patches?: "true" | "false" | undefined;
     /** Only this file, with a patch of up to 8 MB. */
@@ -3151,8 +3153,8 @@ export interface Operations {
     readonly path: string;
     /** `new`: the file as it is now. `old`: as in the diff's base. */
     readonly side?: "new" | "old" | undefined;
-    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
-    readonly against?: "base" | "head" | "seen" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. `turn`: since the agent's last turn began; 409 `turn_not_recorded` if the files were not recorded then. */
+    readonly against?: "base" | "head" | "seen" | "turn" | undefined;
   }, options?: CallOptions<T>): Promise<T>;
   /** Returns the old or new version of a changed image. A PNG, JPEG, GIF or WebP image of up to 8 MB; the type is detected from the content. Needs the scope `coding:read`. */
   getReviewedImage(input: {
@@ -3161,8 +3163,8 @@ export interface Operations {
     readonly path: string;
     /** `new`: the file as it is now. `old`: as in the diff's base. */
     readonly side?: "new" | "old" | undefined;
-    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. */
-    readonly against?: "base" | "head" | "seen" | undefined;
+    /** `head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); without an earlier look, as `base`. `turn`: since the agent's last turn began; 409 `turn_not_recorded` if the files were not recorded then. */
+    readonly against?: "base" | "head" | "seen" | "turn" | undefined;
   }, options?: CallOptions): Promise<Response>;
   /** Searches one session's conversation. Searches prompts, answers, tool calls and their results for a text, ignoring case. Snippets are untrusted: they come from a transcript. Needs the scope `coding:read`. */
   searchTurns<T = TurnSearch>(input: {

@@ -55,6 +55,7 @@ export const problemStatuses = {
   prompt_already_sent: 409,
   comment_already_sent: 409,
   comment_text_changed: 409,
+  turn_not_recorded: 409,
   nothing_to_send: 409,
   setup_failed: 409,
   setup_running: 409,

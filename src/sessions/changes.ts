@@ -17,6 +17,7 @@ import type {
 import { filesRule, textIn } from "../worktrees/index.ts";
 import { sessionError } from "./errors.ts";
 import type { SessionLocator } from "./locate.ts";
+import type { TurnFiles } from "./turn-files.ts";
 
 /** What sessions changed, and what closing them would do. */
 export interface Changes {
@@ -49,6 +50,7 @@ export interface ChangesDeps {
   readonly sessionDiff: (of: DiffOf, options: DiffOptions) => Promise<SessionDiff>;
   readonly files: SessionFiles;
   readonly looks: Pick<Looks, "look" | "compared">;
+  readonly turnFiles: Pick<TurnFiles, "compared" | "recordedAt">;
   readonly closePreview: (record: WorktreeRecord) => Promise<ClosePreview["worktree"]>;
   readonly resolveAllowedDir: FolderRule["resolveAllowedDir"];
   readonly visibleAmong: VisibleAmong;
@@ -60,6 +62,7 @@ export function createChanges(deps: ChangesDeps): Changes {
 
   interface Place extends DiffOf {
     readonly key: LookKey;
+    readonly ids: { readonly sessionId: string; readonly aliases: readonly string[] };
   }
 
   async function placeOf(sessionId: string, caller: Caller): Promise<Place> {
@@ -67,6 +70,7 @@ export function createChanges(deps: ChangesDeps): Changes {
     const { dir } = await deps.resolveAllowedDir(record.dir, { scope: "files", caller });
     return {
       key: { sessionId: record.sessionId, accountId: caller.accountId },
+      ids: record,
       dir,
       worktree: await worktrees.ofSession(record.sessionId),
       visibleAmong: (dirs) => deps.visibleAmong(dirs, filesRule(caller)),
@@ -76,6 +80,15 @@ export function createChanges(deps: ChangesDeps): Changes {
   /** Compares a session's files with the requested base. */
   function against<T>(place: Place, wanted: DiffBase["against"], compare: (base: DiffBase) => Promise<T>): Promise<T> {
     if (wanted === "seen") return deps.looks.compared(place.key, (look) => compare({ against: wanted, look }));
+    if (wanted === "turn") {
+      return deps.turnFiles.compared(place.ids, (look) => {
+        if (look !== null) return compare({ against: wanted, look });
+        throw sessionError(
+          "turn_not_recorded",
+          `The files of session ${place.key.sessionId} were not recorded when its last turn began. Compare with "base" or "seen" instead.`,
+        );
+      });
+    }
     return compare(wanted === undefined ? {} : { against: wanted });
   }
 
@@ -96,7 +109,9 @@ export function createChanges(deps: ChangesDeps): Changes {
         only: path === undefined ? null : new Set(paths),
       };
       const place = await placeOf(sessionId, caller);
-      return against(place, wanted, (base) => deps.sessionDiff(place, { ...options, ...base }));
+      const diff = await against(place, wanted, (base) => deps.sessionDiff(place, { ...options, ...base }));
+      const lastTurnAt = await deps.turnFiles.recordedAt(place.ids);
+      return lastTurnAt === null ? diff : { ...diff, lastTurnAt: new Date(lastTurnAt).toISOString() };
     },
 
     readFiles: async (sessionId, files, caller) => deps.files.texts(await placeOf(sessionId, caller), files),

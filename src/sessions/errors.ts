@@ -19,6 +19,7 @@ export type SessionErrorCode =
   | "agent_unknown"
   | "model_not_supported"
   | "image_not_found"
+  | "turn_not_recorded"
   | "rescue_not_found"
   | "recording_not_found"
   | "too_many_sessions"

@@ -38,4 +38,5 @@ export { createRerun } from "./set-up.ts";
 export { createSpawn } from "./spawn.ts";
 export { createStarter, defaultSize } from "./start.ts";
 export type { ProfileOf } from "./start-defaults.ts";
+export { createTurnFiles } from "./turn-files.ts";
 export { createFindTurnImage, type FindTurnImage } from "./turn-images.ts";

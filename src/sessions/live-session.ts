@@ -11,6 +11,7 @@ import type { SessionPublisher } from "./session-events.ts";
 import type { LiveSessionDeps, LiveSessionInput } from "./session-sensors.ts";
 import type { SessionRecord } from "./session-store.ts";
 import { composerText, unlessGone } from "./submit.ts";
+import { createTurnWatch } from "./turn-files.ts";
 
 // Often enough to notice a change within half a second without a hook. Nothing is polled while an agent is idle.
 const tickMs = 250;
@@ -26,6 +27,7 @@ export class LiveSession {
   readonly #actor: SessionActor;
   readonly #publisher: SessionPublisher;
   readonly #changes: ChangeSignal;
+  readonly #turnWatch: ReturnType<typeof createTurnWatch>;
   #exit: TerminalExit | "unknown" | null = null;
   #begun: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
@@ -41,6 +43,7 @@ export class LiveSession {
     const changes = createChangeSignal(deps.clock);
     const notify = (): void => {
       this.#publisher.look();
+      this.#turnWatch.look();
       changes.notify();
     };
     this.#changes = { ...changes, notify };
@@ -51,6 +54,7 @@ export class LiveSession {
       onMoved: (at) => this.#publisher.moved(at),
     });
     this.#publisher = deps.events.publisherFor(this, input.origin);
+    this.#turnWatch = createTurnWatch(this, { files: deps.turnFiles, origin: input.origin });
   }
 
   get record(): SessionRecord {
@@ -150,9 +154,11 @@ export class LiveSession {
   }
 
   async #begin(): Promise<void> {
+    this.#turnWatch.look();
     await this.#publisher.begin();
     await this.#actor.sensors.begin();
     this.#publisher.caughtUp();
+    this.#turnWatch.caughtUp();
     this.#tick();
   }
 
@@ -160,7 +166,10 @@ export class LiveSession {
     if (this.#closed || this.#exit !== null) return;
     const look = this.#actor.sensors.needsLook ? this.#actor.sensors.look() : Promise.resolve();
     void look
-      .then(() => this.#publisher.look())
+      .then(() => {
+        this.#publisher.look();
+        this.#turnWatch.look();
+      })
       .catch((error: unknown) => this.#report(error, "cannot check the state of a session"))
       .finally(() => {
         if (!this.#closed && this.#exit === null) this.#cancelTick = this.#deps.clock.after(tickMs, () => this.#tick());

@@ -28,6 +28,7 @@ import {
 import type { SessionRecord, SessionStore } from "./session-store.ts";
 import { unlessGone } from "./submit.ts";
 import { TranscriptFollower } from "./transcript-follower.ts";
+import type { TurnFiles } from "./turn-files.ts";
 
 /** What a live session depends on. */
 export interface LiveSessionDeps {
@@ -44,6 +45,8 @@ export interface LiveSessionDeps {
   /** Standing rules, which answer permission requests before they are shown. Missing if there are none. */
   readonly rules?: StandingRules;
   readonly ruleRequestOf?: RuleRequestOf;
+  /** Records the files when a turn begins. Missing if nothing does. */
+  readonly turnFiles?: TurnFiles;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -17,11 +17,11 @@ export const changedFileSchema = z.object({
 
 /** What a session's files are compared with. */
 export const diffAgainstSchema = z
-  .enum(["base", "head", "seen"])
+  .enum(["base", "head", "seen", "turn"])
   .default("base")
   .describe(
     "`head`: only what is not committed. Without a worktree, this is the same as `base`. `seen`: since your account last looked (see `/look`); " +
-      "without an earlier look, as `base`.",
+      "without an earlier look, as `base`. `turn`: since the agent's last turn began; 409 `turn_not_recorded` if the files were not recorded then.",
   );
 
 /** `POST /api/coding/sessions/{id}/look` */
@@ -63,6 +63,10 @@ export const sessionDiffSchema = z
       .describe("For a worktree, its base branch and the commit where it diverged. Otherwise HEAD."),
     files: z.array(changedFileSchema),
     truncated: z.boolean().describe("True if files or patches were left out."),
+    lastTurnAt: z
+      .string()
+      .optional()
+      .describe("When the agent's last turn began, if `against=turn` can compare with the files as they were then."),
   })
   .meta({ id: "SessionDiff" });
 

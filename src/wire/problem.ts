@@ -50,6 +50,7 @@ export const problemCodes = [
   "prompt_already_sent",
   "comment_already_sent",
   "comment_text_changed",
+  "turn_not_recorded",
   "nothing_to_send",
   "setup_failed",
   "setup_running",
@@ -279,6 +280,11 @@ export const problemHelp = {
   comment_already_sent: {
     meaning: "The text of a comment that was sent to the agent cannot be changed.",
     remedy: 'Reopen the comment with `"state": "open"`, then change it and send it again, or add another comment.',
+  },
+  turn_not_recorded: {
+    meaning:
+      "`against=turn` compares with the files at the beginning of the agent's last turn, and Postern did not record them: the gateway restarted since, no turn began through it, or there was too much to record.",
+    remedy: "Compare with `base` or `seen`, or wait for the agent's next turn.",
   },
   comment_text_changed: {
     meaning: "The file does not have these lines, or their text is different. The comment was not added.",

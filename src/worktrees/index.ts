@@ -2,7 +2,7 @@ export { createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
 export { createLooks, type LookKey, type Looks } from "./looks.ts";
-export { createSessionDiff, type DiffBase, type DiffOf, type DiffOptions } from "./session-diff.ts";
+export { createSessionDiff, type DiffBase, type DiffOf, type DiffOptions, type Look } from "./session-diff.ts";
 export { createSessionFiles, type SessionFile, type SessionFiles, textIn } from "./session-file.ts";
 export { shownName } from "./tree-walk.ts";
 export { filesRule, type NewWorktree, type VisibleFiles, visibleFiles } from "./worktree-deps.ts";

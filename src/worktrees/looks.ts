@@ -28,6 +28,15 @@ export interface Looks {
    * @returns what {@link Looks.compared} compares with from now on; null at the first look, and if there is too much to remember
    */
   look(key: LookKey, of: DiffOf): Promise<Look | null>;
+  /**
+   * Records the files as they are now as what {@link Looks.compared} compares with; until it has, there is nothing to compare with. Records fewer
+   * files than a look. @param find is called in turn
+   */
+  begin(key: LookKey, find: () => Promise<DiffOf>): Promise<void>;
+  /** When {@link Looks.compared} has files to compare with: when they were recorded. Waits for nothing. */
+  recordedAt(key: LookKey): Promise<number | null>;
+  /** Deletes what was recorded under this key. */
+  drop(key: LookKey): Promise<void>;
   /** Runs a comparison with the look before the last one, which is kept until the comparison has ended. */
   compared<T>(key: LookKey, compare: (look: Look | null) => Promise<T>): Promise<T>;
   /** Deletes all looks at a session, given all its ids. */
@@ -36,8 +45,9 @@ export interface Looks {
 
 const withinMs = 20_000;
 /** The most uncommitted files and bytes of a look. With more, no look is recorded, and the page does not offer the comparison. */
-const maxFiles = 5_000;
-const maxTotalBytes = 64 * 1024 * 1024;
+const lookLimits = { maxFiles: 5_000, maxTotalBytes: 64 * 1024 * 1024 };
+/** The same for what is recorded without a request. */
+const beginLimits = { maxFiles: 2_000, maxTotalBytes: 16 * 1024 * 1024 };
 const maxFileBytes = 8 * 1024 * 1024;
 /** Looks are kept only for the last sessions that were looked at: this many. */
 const maxSessions = 100;
@@ -65,7 +75,7 @@ export function createLooks({
   const shown = (place: string, { id, tree, at }: Stored): Look => ({ tree, at, objects: join(place, id) });
 
   /** Writes the files of a work tree as a tree. @returns null if there is too much, or no work tree */
-  async function treeOf(of: DiffOf, objects: string): Promise<string | null> {
+  async function treeOf(of: DiffOf, objects: string, { maxFiles, maxTotalBytes } = lookLimits): Promise<string | null> {
     const git = gitUntil(workshop.git, { clock, withinMs });
     const { commonDir, other } = await sidesOf(git, of);
     if (other.kind !== "work tree") return null;
@@ -126,6 +136,29 @@ export function createLooks({
   }
 
   return {
+    begin: (key, find) =>
+      lock.run(key.sessionId, async () => {
+        const place = placeOf(key);
+        await removeTree(place);
+        const startedAt = clock.now();
+        await gate.run(async () => {
+          const of = await find();
+          const id = newUuid();
+          await mkdir(join(place, id), { recursive: true, mode: 0o700 });
+          const tree = await treeOf(of, join(place, id), beginLimits);
+          // After that time, the files may be those of the turn itself.
+          if (tree === null || clock.now() - startedAt > withinMs) return removeTree(place);
+          const base = { id, tree, at: startedAt };
+          await writeFileAtomic(join(place, "looks.json"), JSON.stringify({ base, latest: null }));
+          await utimes(folderOf(key.sessionId), clock.now() / 1_000, clock.now() / 1_000);
+          return dropOldest();
+        });
+      }),
+
+    recordedAt: async (key) => (await storedAt(placeOf(key))).base?.at ?? null,
+
+    drop: (key) => lock.run(key.sessionId, () => removeTree(placeOf(key))),
+
     look: (key, of) =>
       lock.run(key.sessionId, () =>
         gate.run(async () => {

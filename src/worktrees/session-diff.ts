@@ -33,8 +33,8 @@ export interface Look {
 
 /** Options of a comparison; by default, all files with their patches, against the base. */
 export interface DiffOptions {
-  readonly against?: "base" | "head" | "seen";
-  /** For `seen`: what the caller saw. Null compares with the base. */
+  readonly against?: "base" | "head" | "seen" | "turn";
+  /** For `seen` and `turn`: the files that were recorded. Null compares with the base. */
   readonly look?: Look | null;
   /** False lists more files, without their patches. */
   readonly patches?: boolean;
@@ -103,8 +103,9 @@ export type DiffBase = Pick<DiffOptions, "against" | "look">;
 
 /** The same sides with another base. A removed worktree has no uncommitted changes: its branch is compared with itself. */
 export function withBase(sides: Sides, { against: wanted = "base", look = null }: DiffBase): Sides {
-  if (wanted === "seen" && look !== null) {
-    return { ...sides, base: { name: "your last look", commit: look.tree, objects: look.objects } };
+  if ((wanted === "seen" || wanted === "turn") && look !== null) {
+    const name = wanted === "seen" ? "your last look" : "the beginning of the last turn";
+    return { ...sides, base: { name, commit: look.tree, objects: look.objects } };
   }
   if (wanted !== "head") return sides;
   const commit = sides.other.kind === "commit" ? sides.other.commit : sides.other.head;

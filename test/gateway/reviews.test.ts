@@ -133,12 +133,13 @@ test("another account and a token without access see nothing of a review, and fi
   expect((await api.get<ViewedFiles>(viewed)).body.files).toEqual([]);
 });
 
-test("`postern coding review` adds, lists, resolves, reopens, previews, sends and deletes comments", async () => {
-  const { sessionId, states } = await changedSession();
-  const run = (...argv: readonly string[]) =>
-    runCommand(["coding", "review", ...argv], {
+test("`postern coding review` adds, lists, resolves, reopens, previews, sends and deletes comments, `diff` prints the last turn", async () => {
+  const { api, dir, sessionId, states } = await changedSession();
+  const coding = (...argv: readonly string[]) =>
+    runCommand(["coding", ...argv], {
       ports: { socketPath: async () => join(here.world.home, "run", "gateway.sock") },
     });
+  const run = (...argv: readonly string[]) => coding("review", ...argv);
   expect(await run("add", sessionId, "src/a.ts", "2-3", "Why two?")).toMatchObject({ code: 0, stderr: "" });
   const listed = await run("list", sessionId, "--json");
   const [comment] = reviewCommentsSchema.parse(JSON.parse(listed.stdout)).comments;
@@ -155,4 +156,19 @@ test("`postern coding review` adds, lists, resolves, reopens, previews, sends an
   expect((await run("delete", sessionId, id)).stdout).toBe("Deleted: Why three?\n");
   expect((await run("delete", sessionId, id)).code).not.toBe(0);
   expect((await run("add", sessionId, "src/a.ts", "3-", "x")).code).not.toBe(0);
+
+  // The agent asks before it writes. By then, the files are recorded or being recorded.
+  const { permissions } = await api.ask({ dir, sessionId, prompt: "write turn.txt with done", waitMs });
+  const lastTurn = async () => coding("diff", sessionId, "--against", "turn");
+  await expect.poll(async () => (await lastTurn()).stderr, patience).toContain("0 files changed since the beginning");
+  const answer = { sessionId, permissionId: permissions[0]?.permissionId, decision: "allow" };
+  expect(await api.post("/api/coding/coding_answer_permission", answer)).toMatchObject({ status: 200 });
+  await expect.poll(async () => (await lastTurn()).stdout, patience).toContain("+done");
+  expect((await lastTurn()).stdout).not.toContain("a.ts");
+  expect((await coding("diff", sessionId)).stdout).toContain("+export const two = 2;");
+  const { body } = await api.get(`/api/coding/sessions/${sessionId}/diff?patches=false`);
+  expect(body).toMatchObject({ lastTurnAt: expect.stringMatching(/^20/) });
+  expect(await api.get(`/api/coding/sessions/${sessionId}/file?against=turn&side=old&path=turn.txt`)).toMatchObject({
+    body: { sizeBytes: null },
+  });
 });

@@ -13,7 +13,12 @@ import { ReviewFiles } from "./review-files.tsx";
 import { SendReview } from "./send-review.tsx";
 import { useReview } from "./use-review.ts";
 
-const choiceWords = { base: "All changes", head: "Not committed", seen: "Since I last looked" } as const;
+const choiceWords = {
+  base: "All changes",
+  head: "Not committed",
+  seen: "Since I last looked",
+  turn: "Last turn",
+} as const;
 
 /** Records once what the user sees now. @returns the time of their previous look; null if there is none */
 function useLook(sessionId: string): string | null {
@@ -37,7 +42,7 @@ export function ReviewTab(props: {
   readonly onRefresh: () => void;
 }) {
   const { summary, diff, against, onAgainst, refreshing, onRefresh } = props;
-  const { files, base, truncated } = diff;
+  const { files, base, truncated, lastTurnAt } = diff;
   const review = useReview(summary);
   const { diffLayout, ignoreWhitespace } = usePreferences();
   const split = diffLayout === "split";
@@ -47,6 +52,7 @@ export function ReviewTab(props: {
     "base",
     ...(summary.worktree === null ? [] : (["head"] as const)),
     ...(since === null ? [] : (["seen"] as const)),
+    ...(lastTurnAt === undefined ? [] : (["turn"] as const)),
   ];
   const viewed = files.filter((file) => review.isViewed(file.path, file.version)).length;
   return (

@@ -5,6 +5,7 @@ import type { SessionSummary } from "../../src/wire/coding.ts";
 import { reading } from "../api/client.ts";
 import { usePreferences } from "../app/preferences.ts";
 import { Finish } from "../publish/finish.tsx";
+import { Button } from "../ui/button.tsx";
 import { EmptyState, ErrorNotice, LoadingRows } from "../ui/notice.tsx";
 
 const ReviewTab = lazy(async () => ({ default: (await import("../review/review-tab.tsx")).ReviewTab }));
@@ -48,6 +49,11 @@ export function ChangesTab({
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <ErrorNotice error={error} onRetry={() => void refetch()} className="p-3" />
+      {data === undefined && error !== null && against !== "base" && (
+        <div className="px-3">
+          <Button onClick={() => setAgainst("base")}>Show all changes</Button>
+        </div>
+      )}
       {data === undefined && error === null && loading}
       {data !== undefined && (
         <Suspense fallback={loading}>
