@@ -4,7 +4,9 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     name: "long",
-    include: ["{src,test,bench}/**/*.long.test.ts"],
+    // Some tests of `npm test` are also run at their long sizes.
+    include: ["{src,test,bench}/**/*.long.test.ts", "src/publish/hunks.test.ts"],
+    env: { POSTERN_HUNK_RUNS: "1000" },
     globalSetup: [
       "test/support/folders-setup.ts",
       "test/support/postgres-setup.ts",
