@@ -143,7 +143,7 @@ export function messageOfBody(body: unknown): string {
     .object({
       message: z.string().catch("it gave no reason"),
       errors: z
-        .array(z.union([z.string(), z.object({ message: z.string() }).transform(({ message }) => message)]))
+        .array(z.union([z.string(), z.object({ message: z.string() }).transform((one) => one.message)]))
         .catch([]),
     })
     .catch({ message: "it gave no reason", errors: [] })

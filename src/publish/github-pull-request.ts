@@ -17,7 +17,7 @@ export const findQuery = `query($owner: String!, $name: String!, $branch: String
 const checks = `contexts(first: 100, after: $after) {
   pageInfo { hasNextPage endCursor }
   nodes {
-    __typename
+    kind: __typename
     ... on CheckRun {
       name status conclusion detailsUrl title summary
       annotations(last: 10) { nodes { path message location { start { line } } } }
@@ -80,7 +80,7 @@ export const foundSchema = z.object({
 
 const contextSchema = z.union([
   z.object({
-    __typename: z.literal("CheckRun"),
+    kind: z.literal("CheckRun"),
     name: z.string(),
     status: z.string(),
     conclusion: text,
@@ -96,7 +96,7 @@ const contextSchema = z.union([
     ),
   }),
   z.object({
-    __typename: z.literal("StatusContext"),
+    kind: z.literal("StatusContext"),
     context: z.string(),
     state: z.string(),
     targetUrl: text,
@@ -202,7 +202,7 @@ function reviewOf(decision: string | null | undefined): PullRequest["review"] {
 }
 
 function toCheck(context: GitHubContext): PullRequest["checks"][number] {
-  if (context.__typename === "StatusContext") {
+  if (context.kind === "StatusContext") {
     return {
       name: cut(context.context, textLimits.name),
       state: stateWords[context.state] ?? "pending",

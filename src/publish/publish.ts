@@ -196,8 +196,9 @@ export function createPublish(deps: PublishDeps): Publish {
         const { method = "merge" } = input;
         const place = { git, environment: deps.environment, status: await statusOf(checkout) };
         const pullRequest = await mergePullRequest(place, input);
-        const { number, url, base, head, headCommit: commit } = pullRequest;
-        await note("git_merged", checkout, { caller, details: { number, url, method, branch: head, base, commit } });
+        const { number, url, base, head, headCommit } = pullRequest;
+        const details = { number, url, method, branch: head, base, commit: headCommit };
+        await note("git_merged", checkout, { caller, details });
         return { pullRequest, status: await statusOf(checkout) };
       }),
   };

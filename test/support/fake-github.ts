@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
@@ -50,11 +50,11 @@ export interface FakeGitHub {
 export function checkRun(name: string, conclusion: string | null, more: Readonly<Record<string, unknown>> = {}) {
   const status = conclusion === null ? "IN_PROGRESS" : "COMPLETED";
   const url = `http://${fakeHost}/checks`;
-  return { __typename: "CheckRun", name, status, conclusion, detailsUrl: url, title: null, summary: null, ...more };
+  return { kind: "CheckRun", name, status, conclusion, detailsUrl: url, title: null, summary: null, ...more };
 }
 
 export function commitStatus(context: string, state: string, description: string | null = null) {
-  return { __typename: "StatusContext", context, state, targetUrl: null, description };
+  return { kind: "StatusContext", context, state, targetUrl: null, description };
 }
 
 /** A comment by `login` in this minute. */
@@ -190,7 +190,9 @@ export async function startFakeGitHub({
     };
   }
 
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => void respond(request, response));
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = "";
     for await (const chunk of request) text += chunk;
     const path = request.url ?? "";
@@ -203,7 +205,8 @@ export async function startFakeGitHub({
         }))
       : { status: 401, body: { message: "Bad credentials" } };
     response.writeHead(status, { "content-type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
-  });
+  }
+
   await mkdir(root, { recursive: true });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
   onTestFinished(() => void server.close());
