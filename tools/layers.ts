@@ -14,6 +14,7 @@ const capabilities = [
   "reviews",
   "permissions",
   "publish",
+  "comparisons",
 ] as const;
 
 /** The folders behind sessions, from the bottom up; {@link facesFor} has their dependencies. */

@@ -20,6 +20,7 @@ import { pruneCopiesDaily } from "../storage/kept-copies.ts";
 import type { Tool } from "../wire/tool.ts";
 import { type BegunStart, beginStart } from "./begin-start.ts";
 import { type Coding, createCoding } from "./coding.ts";
+import { createComparisonTools, openComparisons } from "./comparisons.ts";
 import { browserAddress, type Config, gatewayOrigins } from "./config.ts";
 import { gatewaySocketPath } from "./environment.ts";
 import { recordGateway, removeGatewayRecord } from "./gateway-process.ts";
@@ -171,7 +172,10 @@ async function start(
       await push?.forget(names);
       return (await import("../chats/index.ts")).forgetSessionInChats(db, names);
     },
-    forgetShares: (names) => sharing.forget(names),
+    async forgetShares(names) {
+      await sharing.forget(names);
+      await comparisons.forget(names);
+    },
     recordSetupJob: (note) => accounts.audit.note(note),
   });
   disposer.add(() => coding.stop());
@@ -188,12 +192,14 @@ async function start(
     clock,
     ports: { ...coding.reviewAccess, readFiles: (...of) => coding.changes.readFiles(...of) },
   });
+  const comparisons = openComparisons({ db, clock, log, accounts, coding });
   const publish = openPublish({ config, accounts, agents, coding });
   const tools: readonly Tool<Principal>[] = [
     ...createCodingTools(withdrawingAnswered(coding, push)),
     createForkTool(fork),
     ...createReviewTools(reviews),
     ...createPublishTools(publish),
+    ...createComparisonTools(comparisons),
     ...createMemoryTools(memory.logs),
   ];
   const mcp = createMcp({
@@ -233,6 +239,7 @@ async function start(
       fork,
       reviews,
       publish,
+      comparisons,
       mcp,
       rules,
       tools,

@@ -11,6 +11,7 @@ import { createGate } from "../core/gate.ts";
 import type { Log } from "../core/log.ts";
 import type { EventPublisher, ForgetInChats } from "../sessions/index.ts";
 import {
+  type AskOrder,
   type ChangedSession,
   type Changes,
   createAnswer,
@@ -87,7 +88,6 @@ import type { Branches, SessionDirs } from "../wire/changes.ts";
 import type {
   AnswerPermissionInput,
   AnswerPermissionOutput,
-  AskInput,
   AskOutput,
   CloseAllOutput,
   CloseInput,
@@ -108,7 +108,9 @@ import type { PermissionRulesPreview, PreviewPermissionRulesInput } from "../wir
 import type { ListInput, ListOutput, SearchInput, SearchOutput } from "../wire/session-lists.ts";
 import type { EditSessionInput, EditSessionOutput, LabelList, Seen } from "../wire/session-notes.ts";
 import {
+  type BaseOf,
   countWorktrees,
+  createBaseOf,
   createBranches,
   createClosePreview,
   createGitWorkshop,
@@ -122,7 +124,7 @@ import {
 
 /** Agent sessions. */
 export interface Coding {
-  ask(input: AskInput, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
+  ask(input: AskOrder, caller: Caller, signal: AbortSignal): Promise<AskOutput>;
   read(input: ReadInput, caller: Caller, signal: AbortSignal): Promise<ReadOutput>;
   list(input: ListInput, caller: Caller): Promise<ListOutput>;
   search(input: SearchInput, caller: Caller): Promise<SearchOutput>;
@@ -170,6 +172,8 @@ export interface Coding {
   readonly findTurnImage: FindTurnImage;
   /** The branches that a worktree can start from. */
   branches(dir: string, caller: Caller): Promise<Branches>;
+  /** The commit at which a comparison starts. */
+  readonly baseOf: BaseOf;
   /** Files and commands for a prompt. */
   completions(query: CompletionsQuery, caller: Caller): Promise<Completions>;
   /** Unsent prompts. */
@@ -426,6 +430,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
       ...{ git: workshop.git, ...folderRule },
       branchPrefixOf: async (dir) => (await profileOf(dir)).branchPrefix,
     }),
+    baseOf: createBaseOf({ git: workshop.git, ...folderRule }),
     completions: createCompletions({ ...folderRule, ...agents, resolveAgent: agents.resolve, locator, files, clock }),
     drafts: createDrafts({ db, locator, clock }),
     dirs: createDirs({ catalog, visibleDirs, worktrees }),

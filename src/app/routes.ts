@@ -1,5 +1,6 @@
 import type { Accounts, Principal } from "../accounts/index.ts";
 import { type AgentRegistry, changeAgent, createKnownAgents } from "../agents/index.ts";
+import type { Comparisons } from "../comparisons/index.ts";
 import type { Log } from "../core/log.ts";
 import type { Events } from "../events/index.ts";
 import type { Clones, FolderProfiles, Folders, Proposals } from "../folders/index.ts";
@@ -14,6 +15,7 @@ import {
   changesRoutes,
   clientRoutes,
   cloneRoutes,
+  comparisonRoutes,
   decisionRoutes,
   docsRoutes,
   draftRoutes,
@@ -86,6 +88,7 @@ export interface RouteParts {
   readonly fork: Fork;
   readonly reviews: Reviews;
   readonly publish: Publish;
+  readonly comparisons: Comparisons;
   readonly mcp: Mcp;
   readonly rules: PermissionRules;
   readonly tools: readonly Tool<Principal>[];
@@ -144,6 +147,7 @@ export function gatewayRoutes(parts: RouteParts): readonly RouteModule[] {
     reviewRoutes(parts.reviews),
     sharingRoutes({ sharing, fork: parts.fork, audit: accounts.audit, baseUrl, log }),
     publishRoutes(parts.publish),
+    comparisonRoutes(parts.comparisons),
     permissionRuleRoutes({
       rules: parts.rules,
       preview: (input, principal) => coding.previewRules(input, principal),

@@ -3,6 +3,7 @@ export { agentRoutes, agentSetupRoutes } from "./agent-routes.ts";
 export { attachmentRoutes } from "./attachment-routes.ts";
 export { cloneRoutes } from "./clone-routes.ts";
 export { changesRoutes, registerTool, rescueRoutes } from "./coding-routes.ts";
+export { comparisonRoutes } from "./comparison-routes.ts";
 export { decisionRoutes } from "./decision-routes.ts";
 export { draftRoutes } from "./draft-routes.ts";
 export { eventRoutes, webhookRoutes } from "./event-routes.ts";

@@ -13,9 +13,15 @@ import type { PromptQueue, RememberedRequest } from "./prompt-queue.ts";
 import type { OnSetup } from "./set-up.ts";
 import type { NewPrompt } from "./start.ts";
 
+/** A request from a caller, or from the gateway itself. */
+export interface AskOrder extends AskInput {
+  /** The commit of the worktree's `baseBranch`, if it is already resolved. */
+  readonly baseCommit?: string;
+}
+
 /** One call of `coding_ask`, checked. */
 export interface AskRequest {
-  readonly input: AskInput;
+  readonly input: AskOrder;
   readonly caller: Caller;
   readonly permissionMode: PermissionMode;
   readonly place: AllowedDir;
@@ -56,7 +62,11 @@ export function wantedWorktree({
   worktree = false,
   baseBranch,
   branch,
-}: Pick<AskInput, "worktree" | "baseBranch" | "branch">): Pick<NewWorktree, "baseBranch" | "branch"> | null {
+  baseCommit,
+}: Pick<AskOrder, "worktree" | "baseBranch" | "branch" | "baseCommit">): Pick<
+  NewWorktree,
+  "baseBranch" | "branch" | "baseCommit"
+> | null {
   if (worktree === true) {
     if (baseBranch !== undefined && branch !== undefined) return { baseBranch, branch };
     throw sessionError(
@@ -70,7 +80,9 @@ export function wantedWorktree({
       '"baseBranch" and "branch" go with "worktree": true. Add it, or put them into "worktree", or omit them.',
     );
   }
-  return worktree === false ? null : { baseBranch: worktree.baseBranch ?? null, branch: worktree.branch ?? null };
+  if (worktree === false) return null;
+  const { baseBranch: base = null, branch: name = null } = worktree;
+  return { baseBranch: base, branch: name, ...(baseCommit !== undefined && { baseCommit }) };
 }
 
 /** A session keeps its worktree. @throws PosternError `session_mismatch` when another one is asked for */
@@ -195,6 +207,6 @@ export async function once<T extends Omit<RememberedRequest, "requestHash">>(
 }
 
 /** Hashes what the request asks for; how long it waits for the answer does not matter. */
-export function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskInput): string {
+export function hashOf({ waitMs: _waitMs, idempotencyKey: _key, ...request }: AskOrder): string {
   return sha256(JSON.stringify(Object.entries(request).toSorted(([left], [right]) => (left < right ? -1 : 1))));
 }

@@ -4,10 +4,11 @@ import type { Clock } from "../core/clock.ts";
 import { createKeyedLock } from "../core/single-flight.ts";
 import type { Transcripts } from "../transcripts/index.ts";
 import { type Caller, ownsKey } from "../wire/caller.ts";
-import type { AskInput, AskOutput, Started } from "../wire/coding.ts";
+import type { AskOutput, Started } from "../wire/coding.ts";
 import type { Turn } from "../wire/turn.ts";
 import type { FolderRule, Worktrees } from "../worktrees/index.ts";
 import {
+  type AskOrder,
   type AskRequest,
   allowedMode,
   checkDraft,
@@ -71,7 +72,7 @@ const maxQueued = 20;
  * `coding_ask`: sends a prompt, into a new session or an existing one.
  * @see the specification, "coding_ask"
  */
-export function createAsk(deps: AskDeps): (input: AskInput, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
+export function createAsk(deps: AskDeps): (input: AskOrder, caller: Caller, signal: AbortSignal) => Promise<AskOutput> {
   const requests = createKeyedLock();
   /** Sessions whose setup is running, by the idempotency key of the request that started them. */
   const inSetup = new Map<string, string>();

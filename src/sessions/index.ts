@@ -1,5 +1,6 @@
 export { createAnswer, createRulePreview } from "./answer.ts";
 export { createAsk } from "./ask.ts";
+export type { AskOrder } from "./ask-rules.ts";
 export { type Changes, createChanges } from "./changes.ts";
 export { createClose, createCloseAll } from "./close.ts";
 export { createCompletions } from "./completions.ts";

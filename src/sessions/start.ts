@@ -55,7 +55,7 @@ export interface NewSession {
 }
 
 /** A worktree to create for a new session. */
-export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "branch" | "branchPrefix"> {
+export interface WantedWorktree extends Pick<NewWorktree, "baseBranch" | "baseCommit" | "branch" | "branchPrefix"> {
   /** The folder rule for the caller. */
   readonly mayUse: (dir: string) => Promise<boolean>;
 }

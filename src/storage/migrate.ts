@@ -24,6 +24,7 @@ import { sharesMigration } from "./migrations/0020-shares.ts";
 import { reviewsMigration } from "./migrations/0022-reviews.ts";
 import { folderProfilesMigration } from "./migrations/0023-folder-profiles.ts";
 import { promptOwnersMigration } from "./migrations/0024-prompt-owners.ts";
+import { comparisonsMigration } from "./migrations/0025-comparisons.ts";
 import type { Tables } from "./schema.ts";
 
 /** All migrations in order. Released ones never change. */
@@ -50,6 +51,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   "0022-reviews": reviewsMigration,
   "0023-folder-profiles": folderProfilesMigration,
   "0024-prompt-owners": promptOwnersMigration,
+  "0025-comparisons": comparisonsMigration,
 };
 
 /** The name of every migration of this version. */

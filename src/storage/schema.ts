@@ -506,6 +506,35 @@ export interface Tables {
     /** The time of its last change. */
     version: number;
   };
+  /** Comparisons of agents on the same prompt. */
+  comparisons: {
+    comparison_id: string;
+    account_id: string;
+    idempotency_key: string | null;
+    request_hash: string;
+    /** From the prompt. */
+    title: string | null;
+    dir: string;
+    base_branch: string;
+    /** The commit at which every worktree started. */
+    base_commit: string;
+    created_at: number;
+    /** The contender that was kept. */
+    kept_position: number | null;
+  };
+  /** The contenders of comparisons. */
+  comparison_sessions: {
+    comparison_id: string;
+    /** Place in the request. */
+    position: number;
+    agent: string;
+    model: string | null;
+    /** The session's id when it started. Null if none was created. */
+    session_id: string | null;
+    /** Why the agent did not start. */
+    error_code: string | null;
+    error_detail: string | null;
+  };
   /** Each account's review comments on sessions' changes. */
   review_comments: {
     comment_id: string;

@@ -89,6 +89,7 @@ export const auditKinds = {
   permission: ["permission_rule_added", "permission_rule_removed", "permission_rule_used"],
   folder: ["folder_profile_changed", "folder_proposal_approved", "folder_cloned"],
   publish: ["git_committed", "git_updated", "git_pushed", "git_pull_request_opened", "git_merged"],
+  comparison: ["comparison_kept"],
 } as const;
 
 /** Actions recorded in the audit log. */
@@ -107,6 +108,7 @@ export const auditKindSchema = z.enum([
   "permission",
   "folder",
   "publish",
+  "comparison",
 ]);
 
 /** An entry of the audit log. */

@@ -28,6 +28,7 @@ export const problemCodes = [
   "prompt_not_found",
   "rule_not_found",
   "comment_not_found",
+  "comparison_not_found",
   "rescue_not_found",
   "recording_not_found",
   "share_not_found",
@@ -57,6 +58,7 @@ export const problemCodes = [
   "proposal_changed",
   "clone_target_exists",
   "agent_working",
+  "comparison_decided",
   "changes_outdated",
   "nothing_to_commit",
   "uncommitted_changes",
@@ -203,6 +205,7 @@ export const problemHelp = {
   prompt_not_found: listIt("queued prompt", "`GET /api/coding/sessions/{sessionId}/prompts`"),
   rule_not_found: listIt("standing rule", "`GET /api/permission-rules`, or `postern rules list`"),
   comment_not_found: listIt("review comment", "`GET /api/coding/sessions/{sessionId}/comments`"),
+  comparison_not_found: listIt("comparison", "`GET /api/coding/comparisons`, or `postern coding compare list`"),
   rescue_not_found: {
     meaning: "This session has no rescue, or it was dropped.",
     remedy: "List rescues: `postern rescue list`.",
@@ -313,8 +316,12 @@ export const problemHelp = {
     remedy: "Add a comment, or reopen one. List them with `GET /api/coding/sessions/{sessionId}/comments`.",
   },
   agent_working: {
-    meaning: "An agent works in this directory now, so its changes may be incomplete. Nothing was changed.",
+    meaning: "An agent is working on these files, so its changes may be incomplete. Nothing was changed.",
     remedy: "Wait for the end of its turn, interrupt it with `coding_interrupt`, or set `whileWorking`.",
+  },
+  comparison_decided: {
+    meaning: "Another session of this comparison was already kept. Nothing was closed.",
+    remedy: "Resume the session that you want with a prompt, and restore its saved work with `postern rescue restore`.",
   },
   changes_outdated: {
     meaning: "The file or hunk is no longer among the changes. Nothing was staged.",

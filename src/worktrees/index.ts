@@ -1,4 +1,4 @@
-export { createBranches } from "./branches.ts";
+export { type BaseOf, createBaseOf, createBranches } from "./branches.ts";
 export { createClosePreview } from "./close-preview.ts";
 export { createGitWorkshop } from "./git-workshop.ts";
 export { createLooks, type LookKey, type Looks } from "./looks.ts";

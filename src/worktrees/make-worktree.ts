@@ -75,7 +75,7 @@ export async function makeWorktree(
   const branch = wanted.branch ?? (await suggestBranch(git, commonDir, { prompt, prefix }));
   await withNameRules(deps, held.place, branch);
   const baseBranch = wanted.baseBranch ?? (await defaultBase(git, held.place));
-  const baseCommit = await baseCommitOf(git, held.place, baseBranch);
+  const baseCommit = wanted.baseCommit ?? (await baseCommitOf(git, held.place, baseBranch));
   await requireNewBranch(git, commonDir, branch);
   const paths = await freePaths(deps, place, { branch, parent: held.parent });
   const include = await toInclude(deps, held.place);

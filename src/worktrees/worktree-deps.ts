@@ -41,6 +41,8 @@ export interface NewWorktree {
   readonly dir: string;
   /** Null for the repository's default branch. */
   readonly baseBranch: string | null;
+  /** The commit of `baseBranch`, if the caller has resolved it: the branch may have moved since. */
+  readonly baseCommit?: string;
   /** The new branch; null for a name from the prompt. */
   readonly branch: string | null;
   /** The first prompt, if there is one. */

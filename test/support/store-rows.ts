@@ -322,4 +322,20 @@ export const storeRows: Readonly<Record<string, readonly FixtureRow[]>> = {
       },
     ],
   ],
+  "0025-comparisons": [
+    [
+      "comparisons",
+      {
+        ...{ comparison_id: id(66), account_id: id(1), idempotency_key: "k", request_hash: "h", title: "Fix it" },
+        ...{ dir: "/code/b", base_branch: "main", base_commit: "c", created_at: at, kept_position: 0 },
+      },
+    ],
+    [
+      "comparison_sessions",
+      {
+        ...{ comparison_id: id(66), position: 0, agent: "claude", model: null, session_id: id(3) },
+        ...{ error_code: null, error_detail: null },
+      },
+    ],
+  ],
 };

@@ -28,6 +28,7 @@ export const kindWords: Readonly<Record<AuditKind, string>> = {
   permission: "Standing rules",
   folder: "Folders",
   publish: "Commits and pushes",
+  comparison: "Comparisons",
 };
 
 /** The words before and after the name, and the actor if no account is known. */
@@ -78,6 +79,7 @@ const phrases: Readonly<Record<AuditAction, readonly [did: string, after?: strin
   git_pushed: ["pushed a session's branch"],
   git_pull_request_opened: ["opened a pull request from a session"],
   git_merged: ["merged a session's pull request"],
+  comparison_kept: ["kept one session of a comparison"],
 };
 
 const alarming: ReadonlySet<AuditAction> = new Set(["sign_in_refused", "app_token_reused"]);
@@ -89,6 +91,7 @@ const nameless: ReadonlySet<AuditAction> = new Set([
   ...(["notifications_off", "notification_answered"] as const),
   ...(["share_created", "share_revoked", "share_opened"] as const),
   ...(["git_committed", "git_updated", "git_pushed", "git_pull_request_opened", "git_merged"] as const),
+  "comparison_kept",
 ]);
 
 const text = z.string().trim().min(1).optional().catch(undefined);

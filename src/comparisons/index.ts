@@ -1,0 +1,2 @@
+export { type ComparisonErrorCode, type Comparisons, createComparisons } from "./comparisons.ts";
+export type { ComparisonPorts } from "./ports.ts";
