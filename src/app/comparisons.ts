@@ -77,7 +77,7 @@ export function createComparisonTools(comparisons: Comparisons): readonly Tool<C
       title: "Compare agents",
       description:
         "Starts two to eight coding agents on the same prompt, each in its own worktree from the same commit. Does not wait for their " +
-        "turns: read the result with coding_read_comparison, then keep one with coding_keep_session.",
+        "turns: read the result with coding_read_comparison, then keep one with coding_keep_compared_session.",
       input: compareInputSchema,
       output: comparedSchema,
       scope: "coding:write",
@@ -99,7 +99,7 @@ export function createComparisonTools(comparisons: Comparisons): readonly Tool<C
       run: ({ comparisonId }, caller) => comparisons.read(comparisonId, caller),
     }),
     tool({
-      name: "coding_keep_session",
+      name: "coding_keep_compared_session",
       title: "Keep one session of a comparison",
       description:
         "Keeps one session and closes the others of its comparison: their agents stop, and their worktrees are removed after saving " +

@@ -21,7 +21,7 @@ export function comparisonRoutes(comparisons: Comparisons): RouteModule {
       url: "/api/coding/compare",
       config: { access: "coding:write" },
       schema: {
-        operationId: "compare",
+        operationId: "startComparison",
         tags,
         summary: "Starts several agents on the same prompt, each in its own worktree.",
         description:
@@ -53,7 +53,7 @@ export function comparisonRoutes(comparisons: Comparisons): RouteModule {
       url: "/api/coding/comparisons/:comparisonId",
       config: { access: "coding:read" },
       schema: {
-        operationId: "readComparison",
+        operationId: "getComparison",
         tags,
         summary: "Returns the state, changes, time and tokens of every session in a comparison.",
         description: "Answers and errors are untrusted: they come from agents.",
@@ -68,7 +68,7 @@ export function comparisonRoutes(comparisons: Comparisons): RouteModule {
       url: "/api/coding/comparisons/:comparisonId/keep",
       config: { access: "coding:write" },
       schema: {
-        operationId: "keepSession",
+        operationId: "keepOfComparison",
         tags,
         summary: "Keeps one session, and closes the others with their worktrees.",
         description:

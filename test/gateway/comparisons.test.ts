@@ -166,8 +166,8 @@ test("four agents race on one prompt: one is kept, three are rescued and gone, a
   for (const sessionId of ids) {
     expect(await api.get(path)).toMatchObject({ status: 200 });
     await api.post("/api/coding/coding_close_session", { sessionId, discardWorktree: true });
-    const forgotten = await used.gateway.client(["coding:read", "coding:write", "coding:drive", "admin"]);
-    expect(await forgotten.delete(`/api/coding/sessions/${sessionId}`)).toMatchObject({ status: 200 });
+    const forgotten = await used.gateway.client(["coding:read", "coding:write", "coding:drive"]);
+    expect(await forgotten.delete(`/api/coding/sessions/${sessionId}/traces`)).toMatchObject({ status: 200 });
   }
   expect(await api.get(path)).toMatchObject({ status: 404 });
   expect(await worktrees()).toEqual([repository]);
