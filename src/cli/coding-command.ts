@@ -10,6 +10,7 @@ import {
 } from "../wire/coding.ts";
 import { addAnswerCommand } from "./answer-command.ts";
 import { addAskCommand, addForkCommand } from "./ask-command.ts";
+import { addCompareCommands } from "./compare-command.ts";
 import { connect } from "./context.ts";
 import { addDiffCommand } from "./diff-command.ts";
 import { addExportCommand, addShareCommand } from "./export-command.ts";
@@ -41,6 +42,7 @@ export function addCodingCommands(program: Command, context: CliContext): void {
   const group = program.command("coding").description("run and control agent sessions; set up agents");
   addAskCommand(group, context);
   addForkCommand(group, context);
+  addCompareCommands(group, context);
   addReadCommand(group, context);
   addListCommand(group, context);
   addSearchCommand(group, context);

@@ -10,7 +10,9 @@ import { useGateway } from "../support/use-gateway.ts";
 
 const used = useGateway({ agents: "scripted" });
 const run = promisify(execFile);
-const waitMs = 60_000;
+const waitMs = 120_000;
+/** It starts four agents. */
+const testMs = 400_000;
 
 async function git(dir: string, ...args: readonly string[]): Promise<string> {
   const identity = ["-c", "user.name=T", "-c", "user.email=t@example.com"];
@@ -62,7 +64,7 @@ test("four agents race on one prompt: one is kept, three are rescued and gone, a
   // All turns have ended, with the same base.
   const ended = async () =>
     (await read(comparisonId)).sessions.filter(({ answer, activity }) => answer !== null && activity === "idle").length;
-  await expect.poll(ended, { timeout: waitMs }).toBe(4);
+  await expect.poll(ended, { timeout: waitMs, interval: 500 }).toBe(4);
   const done = await read(comparisonId);
   expect(done).toMatchObject({ baseBranch: "main", baseCommit: head, keptSessionId: null, title: "Add the greeting." });
   const [first, , ...others] = done.sessions;
@@ -113,7 +115,7 @@ test("four agents race on one prompt: one is kept, three are rescued and gone, a
   expect(await api.post(`${path}/keep`, { sessionId: "other" })).toMatchObject({ body: { code: "session_not_found" } });
   await api.ask({ dir: repository, sessionId: ids[3] ?? "", prompt: "agent hang", permissionMode: "all" });
   const works = async () => (await read(comparisonId)).sessions.at(-1)?.activity;
-  await expect.poll(works, { timeout: waitMs }).toBe("working");
+  await expect.poll(works, { timeout: waitMs, interval: 500 }).toBe("working");
   expect(await api.post(`${path}/keep`, { sessionId: ids[0] })).toMatchObject({
     status: 409,
     body: { code: "agent_working" },
@@ -171,4 +173,4 @@ test("four agents race on one prompt: one is kept, three are rescued and gone, a
   }
   expect(await api.get(path)).toMatchObject({ status: 404 });
   expect(await worktrees()).toEqual([repository]);
-});
+}, testMs);

@@ -104,9 +104,11 @@ describe("without coding:drive", () => {
     for (const { name, api } of callers) {
       for (const { path, field, value } of found) {
         const inPath = path.includes("{sessionId}");
+        const isComparison = /compare$/.test(path);
+        const contenders = [{ agent: "scripted" }, { agent: "scripted" }];
         for (const more of [
-          ...(path.endsWith("/coding_fork_session") ? [] : [{}]),
-          ...(inPath ? [] : [{ sessionId }]),
+          ...(path.endsWith("/coding_fork_session") ? [] : [isComparison ? { contenders } : {}]),
+          ...(inPath || isComparison ? [] : [{ sessionId }]),
         ]) {
           const body = { dir: use.world.repository, prompt: "hello", ...more, [field]: value };
           const answer = await api.post<Problem>(path.replace("{sessionId}", sessionId), body);

@@ -14,6 +14,7 @@ const SessionPage = lazy(async () => ({ default: (await import("../session/sessi
 const SignInPage = lazy(async () => ({ default: (await import("../pages/sign-in-page.tsx")).SignInPage }));
 const WatchPage = lazy(async () => ({ default: (await import("../watch/watch-page.tsx")).WatchPage }));
 const NewSessionPage = lazy(async () => ({ default: (await import("../pages/new-session-page.tsx")).NewSessionPage }));
+const ComparisonPage = lazy(async () => ({ default: (await import("../compare/comparison-page.tsx")).ComparisonPage }));
 const AgentsPage = lazy(async () => ({ default: (await import("../pages/agents-page.tsx")).AgentsPage }));
 const AgentSetupPage = lazy(async () => ({ default: (await import("../setup/agent-setup-page.tsx")).AgentSetupPage }));
 const FoldersPage = lazy(async () => ({ default: (await import("../pages/folders-page.tsx")).FoldersPage }));
@@ -42,6 +43,7 @@ export function App() {
                 <Route path="/sessions/:sessionId" element={needs("coding:read", "Session", <SessionPage />)} />
                 <Route path="/watch" element={needs("coding:read", "Watch", <WatchPage />)} />
                 <Route path="/new" element={needs("coding:write", "New session", <NewSessionPage />)} />
+                <Route path="/compare/:comparisonId" element={needs("coding:read", "Comparison", <ComparisonPage />)} />
                 <Route path="/memory">
                   <Route index element={needs("logs:read", "Memory", <MemoryPage />)} />
                   <Route path="entities" element={needs("logs:read", "Memory", <EntitiesPage />)} />

@@ -5,6 +5,7 @@ import { detailOf, hasCode } from "../api/api-error.ts";
 import { useFolderProfile } from "../api/folder-profiles.ts";
 import { useBranches, useFolders, useSessionDirs } from "../api/folders.ts";
 import { useMay } from "../api/sign-in.ts";
+import { FurtherAgents, useComparing } from "../compare/further-agents.tsx";
 import { AttachButton, AttachmentStrip, useAttachments } from "../session/attachments.tsx";
 import { useCompletion } from "../session/completion.tsx";
 import { OtherDraft } from "../session/draft-question.tsx";
@@ -51,6 +52,7 @@ export function NewSessionPage() {
   });
   const { given, idempotencyKey } = draft;
   const attachments = useAttachments(null);
+  const comparing = useComparing();
 
   const [last] = useState(lastChoices);
   const dir = given.dir ?? last.dir;
@@ -74,6 +76,7 @@ export function NewSessionPage() {
     setDraft(next);
     keepDraft(localStorage, draftName, JSON.stringify(next));
     if (start.isError) start.reset();
+    if (comparing.start.isError) comparing.start.reset();
   };
   const known = useMemo(
     () => [...new Set([...dirs.map((one) => one.dir), ...(folders.data ?? []).map(({ path }) => path)])],
@@ -95,33 +98,39 @@ export function NewSessionPage() {
     onChange: (prompt) => change({ prompt }),
     place: form.agent === "" || !settledDir.startsWith("/") ? null : { agent: form.agent, dir: settledDir },
   });
-  const { byField, general } = newSessionErrors(start.error);
+  const { byField, general } = newSessionErrors(comparing.isOn ? comparing.start.error : start.error);
   const failedSession = detailOf(general, "sessionId");
 
   const scriptId = detailOf(general, "scriptId");
   const isSettingUp = hasCode(general, "setup_running");
 
+  const isStarting = start.isPending || comparing.start.isPending;
+
   const submit = (): void => {
-    start.mutate(
-      {
-        form,
-        // Different files make it a different request.
-        idempotencyKey: [idempotencyKey, ...attachments.ids.map((id) => id.slice(0, 6))].join(" "),
-        attachments: attachments.ids,
-        isCommand: mayDrive && completion.isCommand(form.prompt),
-      },
-      {
-        onSuccess: leaveTo,
-      },
-    );
+    const request = {
+      form,
+      // Different files make it a different request.
+      idempotencyKey: [idempotencyKey, ...attachments.ids.map((id) => id.slice(0, 6))].join(" "),
+      attachments: attachments.ids,
+    };
+    if (comparing.isOn) {
+      comparing.start.mutate(request, { onSuccess: ({ comparisonId }) => leave(`/compare/${comparisonId}`) });
+    } else {
+      const isCommand = mayDrive && completion.isCommand(form.prompt);
+      start.mutate({ ...request, isCommand }, { onSuccess: leaveTo });
+    }
   };
 
   function leaveTo(sessionId: string): void {
+    leave(`/sessions/${encodeURIComponent(sessionId)}`);
+  }
+
+  function leave(path: string): void {
     keepChoices(form);
     keepDraft(localStorage, draftName, "");
     void shared.sent();
     // Replaces the form in the history, so that Back leads to the previous page.
-    void navigate(`/sessions/${encodeURIComponent(sessionId)}`, { replace: true });
+    void navigate(path, { replace: true });
   }
 
   return (
@@ -180,7 +189,12 @@ export function NewSessionPage() {
             once folders are registered.
           </Notice>
         )}
-        <WorktreeOption form={form} errors={byField} onChange={change} branches={branches} />
+        <FurtherAgents
+          {...{ comparing, form, branches }}
+          agents={listed?.agents}
+          onBase={(baseBranch) => change({ baseBranch })}
+        />
+        {!comparing.isOn && <WorktreeOption form={form} errors={byField} onChange={change} branches={branches} />}
         <ErrorNotice error={isSettingUp ? null : general} />
         {form.worktree && (start.isPending || scriptId !== null) && (
           <Suspense>
@@ -202,14 +216,19 @@ export function NewSessionPage() {
             type="submit"
             variant="primary"
             size="lg"
-            busy={start.isPending}
-            disabled={form.agent === "" || dir.trim() === "" || attachments.isBlocked}
+            busy={isStarting}
+            disabled={
+              form.agent === "" ||
+              dir.trim() === "" ||
+              attachments.isBlocked ||
+              (comparing.isOn && (form.prompt.trim() === "" || branches?.repository == null))
+            }
           >
-            {form.prompt.trim() === "" ? "Open terminal" : "Start session"}
+            {comparing.isOn ? "Start comparison" : form.prompt.trim() === "" ? "Open terminal" : "Start session"}
           </Button>
-          {start.isPending && (
+          {isStarting && (
             <span role="status" className="text-sm text-ink-faint">
-              Starting {agentName(form.agent)}…
+              Starting {comparing.isOn ? `${comparing.further.length + 1} agents` : agentName(form.agent)}…
             </span>
           )}
         </div>
