@@ -92,7 +92,7 @@ test(
         return session.body.dir;
       }),
     );
-    expect([...folders].sort()).toEqual([...dirs].sort());
+    expect(folders.toSorted()).toEqual(dirs.toSorted());
     const [keptDir = "", changed = "", committed = ""] = folders;
     await appendFile(join(changed, "README.md"), "changed\n");
     await writeFile(join(changed, "untracked.txt"), "untracked\n");

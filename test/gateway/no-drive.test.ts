@@ -104,7 +104,7 @@ describe("without coding:drive", () => {
     for (const { name, api } of callers) {
       for (const { path, field, value } of found) {
         const inPath = path.includes("{sessionId}");
-        const isComparison = /compare$/.test(path);
+        const isComparison = path.endsWith("compare");
         const contenders = [{ agent: "scripted" }, { agent: "scripted" }];
         for (const more of [
           ...(path.endsWith("/coding_fork_session") ? [] : [isComparison ? { contenders } : {}]),

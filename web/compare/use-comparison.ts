@@ -19,13 +19,11 @@ export function useComparison(comparisonId: string) {
     queryKey: comparisonKey(comparisonId),
     queryFn: ({ signal }) => reading.getComparison({ comparisonId }, { signal, output: comparisonReadSchema }),
   });
-  const known = useRef<ComparisonRead | undefined>(undefined);
-  known.current = query.data;
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
   const listener = useCallback(
     ({ sessionId }: SessionEvent): void => {
-      const sessions = known.current?.sessions ?? [];
+      const sessions = client.getQueryData<ComparisonRead>(comparisonKey(comparisonId))?.sessions ?? [];
       // A session that continues another one is not known yet.
       const isOurs = sessions.some((session) => session.sessionId === sessionId || session.activity === "starting");
       if (!isOurs || timer.current !== undefined) return;
