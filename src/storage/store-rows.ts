@@ -16,7 +16,7 @@ const firstPieceRows = 20;
 export const tableNames: readonly string[] = (
   "accounts passkeys audit_entries oauth_clients oauth_records oauth_keys personal_tokens sign_in_links " +
   "browser_sessions shares folders folder_profiles profile_proposals configured_agents sessions recordings session_aliases forgotten_sessions " +
-  "session_notes session_labels session_seen session_drafts review_comments review_viewed worktrees " +
+  "session_notes session_labels session_seen session_drafts review_comments review_viewed comparisons comparison_sessions worktrees " +
   "queued_prompts idempotency_keys session_events session_event_memos event_marks webhooks webhook_deliveries " +
   "log_entries log_turns episodes log_chunks log_words log_postings entities statements facts log_marks " +
   "log_suppressions log_tombstones log_deletions log_deletion_entries chats chat_sessions chat_marks " +
