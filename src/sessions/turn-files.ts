@@ -1,7 +1,7 @@
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Look, LookKey, Looks, Worktrees } from "../worktrees/index.ts";
-import type { LiveSession } from "./live-session.ts";
+import type { ActivityState } from "./activity.ts";
 import type { SessionRecord } from "./session-store.ts";
 
 /** The files of sessions as they were when their last turn began. */
@@ -77,7 +77,11 @@ export function createTurnFiles({
 
 /** Notices when a turn of one session begins: when its prompt is on its way, or when an agent begins by itself. */
 export function createTurnWatch(
-  session: Pick<LiveSession, "record" | "state" | "outbox">,
+  session: {
+    readonly record: SessionRecord;
+    readonly state: Pick<ActivityState, "turnRuns" | "turnsEnded">;
+    readonly outbox: { readonly isSending: boolean };
+  },
   { files, origin }: { readonly files: TurnFiles | undefined; readonly origin: "launched" | "found" },
 ): { look(): void; caughtUp(): void } {
   /** The number of turns that had ended when the files were recorded last; null before that. */
