@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     name: "long",
     // Some tests of `npm test` are also run at their long sizes.
-    include: ["{src,test,bench}/**/*.long.test.ts", "src/publish/hunks.test.ts"],
-    env: { POSTERN_HUNK_RUNS: "1000" },
+    include: ["{src,test,bench}/**/*.long.test.ts", "src/publish/{hunks,histories}.test.ts"],
+    env: { POSTERN_HUNK_RUNS: "1000", POSTERN_HISTORY_RUNS: "500" },
     globalSetup: [
       "test/support/folders-setup.ts",
       "test/support/postgres-setup.ts",
