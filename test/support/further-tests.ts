@@ -41,7 +41,8 @@ export const furtherTests: readonly string[] = [
   "test/e2e/doctor.test.ts",
   "test/gateway/mcp-conformance.test.ts",
   "test/gateway/oauth-conformance.test.ts",
-  // Forty agents at once.
+  // Several agents at once.
+  "test/gateway/comparisons.test.ts",
   "test/gateway/idle-agents.test.ts",
   // Kills at every step, and a store that is away.
   "test/gateway/oauth-killed.test.ts",
@@ -57,6 +58,7 @@ export const furtherTests: readonly string[] = [
   "test/web/finish.test.ts",
   "test/web/idle-agents.test.ts",
   "test/web/attention.test.ts",
+  "test/web/compare.test.ts",
   "test/web/completion.test.ts",
   "test/web/consent.test.ts",
   "test/web/conversation.test.ts",

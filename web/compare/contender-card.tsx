@@ -21,6 +21,8 @@ export function ContenderCard(props: {
   const { contender, label, decided, onKeep } = props;
   const { sessionId, error, answer, changes, workedMs, usage, kept, rescue, branch, worktreeRemoved } = contender;
   const { tone, words } = stateOf(contender);
+  // Without its worktree, only the committed changes are known.
+  const isUnknown = changes === null || worktreeRemoved;
   return (
     <li
       aria-label={label}
@@ -43,9 +45,9 @@ export function ContenderCard(props: {
         <>
           <dl className="grid grid-cols-3 gap-2 text-xs">
             <Fact name="Time">{workedMs === null ? "–" : durationWords(workedMs)}</Fact>
-            <Fact name="Files">{changes === null ? "–" : changes.files}</Fact>
+            <Fact name="Files">{isUnknown ? "–" : changes.files}</Fact>
             <Fact name="Lines">
-              {changes === null || changes.added === null ? (
+              {isUnknown || changes.added === null ? (
                 "–"
               ) : (
                 <LineCounts added={changes.added} removed={changes.removed} />
@@ -97,13 +99,13 @@ export function ContenderCard(props: {
           )}
           <div className="mt-auto flex flex-wrap items-center gap-3 pt-1">
             {!decided && onKeep !== null && (
-              <Button size="md" icon={Check} onClick={onKeep} aria-label={`Keep ${label}`}>
+              <Button size="md" icon={Check} onClick={onKeep} aria-label={`Keep this one: ${label}`}>
                 Keep this one
               </Button>
             )}
             <Link
               to={`/sessions/${encodeURIComponent(sessionId)}`}
-              aria-label={`Open the session of ${label}`}
+              aria-label={`Open session: ${label}`}
               className="text-sm text-accent underline pointer-coarse:py-2"
             >
               Open session
