@@ -1,17 +1,19 @@
 import { useState } from "react";
 import { PosternClientError } from "../../src/client/index.ts";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import type { GitStatus, StatusFile } from "../../src/wire/publish.ts";
 import { counted } from "../session/session-words.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { TextArea } from "../ui/field.tsx";
 import { ErrorNotice, Notice, QueryState } from "../ui/notice.tsx";
+import { CommitForm } from "./commit-form.tsx";
 import { type FinishActions, useFinish } from "./use-finish.ts";
 
 /** Stage, commit, update and push a session's changes. */
-export function FinishDialog({ sessionId, onClose }: { readonly sessionId: string; readonly onClose: () => void }) {
+export function FinishDialog(props: { readonly summary: SessionSummary; readonly onClose: () => void }) {
+  const { summary, onClose } = props;
   const [message, setMessage] = useState("");
-  const finish = useFinish(sessionId);
+  const finish = useFinish(summary);
   const { data } = finish.status;
   return (
     <Dialog
@@ -29,7 +31,7 @@ export function FinishDialog({ sessionId, onClose }: { readonly sessionId: strin
       {data?.update != null && <UpdateNotice status={data} finish={finish} onAsked={onClose} />}
       {data !== undefined && <Files status={data} finish={finish} />}
       {data !== undefined && data.update === null && (
-        <CommitForm status={data} {...{ finish, message }} onMessage={setMessage} />
+        <CommitForm status={data} {...{ summary, finish, message }} onMessage={setMessage} />
       )}
       <Failure error={finish.error} />
       {data !== undefined && data.update === null && <BranchActions status={data} finish={finish} />}
@@ -154,37 +156,6 @@ function FileRow({ file, onStage }: { readonly file: StatusFile; readonly onStag
         {partly}
       </span>
     </label>
-  );
-}
-
-function CommitForm(props: {
-  readonly status: GitStatus;
-  readonly finish: FinishActions;
-  readonly message: string;
-  readonly onMessage: (message: string) => void;
-}) {
-  const { status, finish, message, onMessage } = props;
-  const staged = status.files.filter((file) => file.staged !== null).length;
-  if (status.files.length === 0) return null;
-  const commit = (amend: boolean) => {
-    finish.reset();
-    finish.commit.mutate({ message, amend }, { onSuccess: () => onMessage("") });
-  };
-  const disabled = staged === 0 || message.trim() === "" || status.agentWorking || finish.pending;
-  return (
-    <div className="mb-3 grid gap-2">
-      <TextArea label="Commit message" rows={3} value={message} onChange={(event) => onMessage(event.target.value)} />
-      <div className="flex flex-wrap justify-end gap-2">
-        {status.head !== null && (
-          <Button disabled={disabled} onClick={() => commit(true)}>
-            Amend last commit
-          </Button>
-        )}
-        <Button variant="primary" busy={finish.commit.isPending} disabled={disabled} onClick={() => commit(false)}>
-          Commit {staged > 0 && counted(staged, "file")}
-        </Button>
-      </div>
-    </div>
   );
 }
 

@@ -1,12 +1,13 @@
 import { GitCommitHorizontal } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
+import type { SessionSummary } from "../../src/wire/coding.ts";
 import { useMay } from "../api/sign-in.ts";
 import { Button } from "../ui/button.tsx";
 
 const FinishDialog = lazy(async () => ({ default: (await import("./finish-dialog.tsx")).FinishDialog }));
 
 /** The way to commit and push a session's changes, for accounts that can. */
-export function Finish({ sessionId }: { readonly sessionId: string }) {
+export function Finish({ summary }: { readonly summary: SessionSummary }) {
   const [open, setOpen] = useState(false);
   if (!useMay("coding:publish")) return null;
   return (
@@ -16,7 +17,7 @@ export function Finish({ sessionId }: { readonly sessionId: string }) {
       </Button>
       {open && (
         <Suspense fallback={null}>
-          <FinishDialog sessionId={sessionId} onClose={() => setOpen(false)} />
+          <FinishDialog summary={summary} onClose={() => setOpen(false)} />
         </Suspense>
       )}
     </div>

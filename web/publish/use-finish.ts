@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { askOutputSchema } from "../../src/wire/coding.ts";
+import { useEffect, useRef } from "react";
+import { askOutputSchema, type SessionSummary } from "../../src/wire/coding.ts";
 import {
   committedSchema,
   type GitStatus,
@@ -16,7 +17,7 @@ const hooksMs = 930_000;
 /** The Git status of a session, and the actions on it. */
 export type FinishActions = ReturnType<typeof useFinish>;
 
-export function useFinish(sessionId: string) {
+export function useFinish({ sessionId, activity }: Pick<SessionSummary, "sessionId" | "activity">) {
   const client = useQueryClient();
   const key = ["git-status", sessionId];
   const status = useRead(key, ({ signal }) => reading.gitStatus({ sessionId }, { signal, output: gitStatusSchema }), {
@@ -25,6 +26,12 @@ export function useFinish(sessionId: string) {
   const show = (next: GitStatus) => client.setQueryData(key, next);
   /** A refused update changes the status too. */
   const reread = () => client.invalidateQueries({ queryKey: key });
+  const shownFor = useRef(activity);
+  useEffect(() => {
+    if (shownFor.current === activity) return;
+    shownFor.current = activity;
+    void client.invalidateQueries({ queryKey: ["git-status", sessionId] });
+  }, [client, sessionId, activity]);
   const changed = (answer: { readonly status: GitStatus }) => {
     show(answer.status);
     void client.invalidateQueries({ queryKey: ["diff", sessionId] });
@@ -67,6 +74,7 @@ export function useFinish(sessionId: string) {
     update,
     push,
     ask,
+    reread,
     pending: acts.some(({ isPending }) => isPending),
     /** The error of the last action. */
     error: acts.find(({ error }) => error !== null)?.error ?? null,

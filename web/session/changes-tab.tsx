@@ -67,7 +67,7 @@ export function ChangesTab({
           />
         </Suspense>
       )}
-      {data !== undefined && !paused && <Finish sessionId={sessionId} />}
+      {data !== undefined && !paused && <Finish summary={summary} />}
     </div>
   );
 }
