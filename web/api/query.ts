@@ -33,6 +33,8 @@ export const queryKeys = {
   permissionRules: ["permission-rules"],
   memory: ["memory"],
   branches: (dir: string) => ["branches", dir],
+  gitStatus: (sessionId: string) => ["git-status", sessionId],
+  pullRequest: (sessionId: string) => ["pull-request", sessionId],
   completion: (path: string) => ["completion", path],
 } as const;
 

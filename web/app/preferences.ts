@@ -3,6 +3,7 @@ import { useSyncExternalStore } from "react";
 /** For each, `styles.css` sets the font size of the root element. */
 export const textSizes = ["standard", "large", "larger"] as const;
 export type TextSize = (typeof textSizes)[number];
+export const mergeMethods = ["merge", "squash", "rebase"] as const;
 
 /** Stored per browser. */
 export interface Preferences {
@@ -18,6 +19,8 @@ export interface Preferences {
   readonly diffLayout: "unified" | "split";
   /** Hides changes that affect only whitespace. */
   readonly ignoreWhitespace: boolean;
+  /** How pull requests are merged. */
+  readonly mergeMethod: (typeof mergeMethods)[number];
 }
 
 export const terminalFontRange = { min: 9, max: 24 } as const;
@@ -30,6 +33,7 @@ const names = {
   notifications: "postern.notifications",
   diffLayout: "postern.diff-layout",
   ignoreWhitespace: "postern.ignore-whitespace",
+  mergeMethod: "postern.merge-method",
 };
 const listeners = new Set<() => void>();
 let current = read();
@@ -51,6 +55,7 @@ export function changePreferences(changes: Partial<Preferences>): void {
   localStorage.setItem(names.notifications, String(next.notifications));
   localStorage.setItem(names.diffLayout, next.diffLayout);
   localStorage.setItem(names.ignoreWhitespace, String(next.ignoreWhitespace));
+  localStorage.setItem(names.mergeMethod, next.mergeMethod);
   refresh();
 }
 
@@ -65,6 +70,7 @@ function read(): Preferences {
     notifications: localStorage.getItem(names.notifications) === "true",
     diffLayout: localStorage.getItem(names.diffLayout) === "split" ? "split" : "unified",
     ignoreWhitespace: localStorage.getItem(names.ignoreWhitespace) === "true",
+    mergeMethod: mergeMethods.find((method) => method === localStorage.getItem(names.mergeMethod)) ?? "merge",
   };
 }
 

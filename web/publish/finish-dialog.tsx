@@ -7,11 +7,17 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { ErrorNotice, Notice, QueryState } from "../ui/notice.tsx";
 import { CommitForm } from "./commit-form.tsx";
+import { PullRequest } from "./pull-request.tsx";
 import { type FinishActions, useFinish } from "./use-finish.ts";
 
-/** Stage, commit, update and push a session's changes. */
-export function FinishDialog(props: { readonly summary: SessionSummary; readonly onClose: () => void }) {
-  const { summary, onClose } = props;
+/** Stage, commit, update and push a session's changes, up to the merged pull request. */
+export function FinishDialog(props: {
+  readonly summary: SessionSummary;
+  readonly onClose: () => void;
+  /** Opens the dialog that closes the session. */
+  readonly onCloseSession: () => void;
+}) {
+  const { summary, onClose, onCloseSession } = props;
   const [message, setMessage] = useState("");
   const finish = useFinish(summary);
   const { data } = finish.status;
@@ -19,7 +25,7 @@ export function FinishDialog(props: { readonly summary: SessionSummary; readonly
     <Dialog
       onClose={onClose}
       title="Finish"
-      description="Commit and push the changes, with your Git configuration and hooks."
+      description="Commit, push and merge the changes, with your Git configuration, hooks and logins."
       holds={message !== ""}
       wide
     >
@@ -35,6 +41,9 @@ export function FinishDialog(props: { readonly summary: SessionSummary; readonly
       )}
       <Failure error={finish.error} />
       {data !== undefined && data.update === null && <BranchActions status={data} finish={finish} />}
+      {data !== undefined && data.update === null && (
+        <PullRequest status={data} busy={finish.pending} onAsked={onClose} {...{ summary, onCloseSession }} />
+      )}
     </Dialog>
   );
 }

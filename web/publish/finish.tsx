@@ -7,7 +7,8 @@ import { Button } from "../ui/button.tsx";
 const FinishDialog = lazy(async () => ({ default: (await import("./finish-dialog.tsx")).FinishDialog }));
 
 /** The way to commit and push a session's changes, for accounts that can. */
-export function Finish({ summary }: { readonly summary: SessionSummary }) {
+export function Finish(props: { readonly summary: SessionSummary; readonly onCloseSession: () => void }) {
+  const { summary, onCloseSession } = props;
   const [open, setOpen] = useState(false);
   if (!useMay("coding:publish")) return null;
   return (
@@ -17,7 +18,7 @@ export function Finish({ summary }: { readonly summary: SessionSummary }) {
       </Button>
       {open && (
         <Suspense fallback={null}>
-          <FinishDialog summary={summary} onClose={() => setOpen(false)} />
+          <FinishDialog {...{ summary, onCloseSession }} onClose={() => setOpen(false)} />
         </Suspense>
       )}
     </div>

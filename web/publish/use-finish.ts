@@ -9,7 +9,7 @@ import {
   updatedSchema,
 } from "../../src/wire/publish.ts";
 import { acting, reading } from "../api/client.ts";
-import { useAct, useRead } from "../api/query.ts";
+import { queryKeys, useAct, useRead } from "../api/query.ts";
 
 /** Git hooks may run a whole test suite, so this is as long as the gateway's own limit for them. */
 const hooksMs = 930_000;
@@ -19,7 +19,7 @@ export type FinishActions = ReturnType<typeof useFinish>;
 
 export function useFinish({ sessionId, activity }: Pick<SessionSummary, "sessionId" | "activity">) {
   const client = useQueryClient();
-  const key = ["git-status", sessionId];
+  const key = queryKeys.gitStatus(sessionId);
   const status = useRead(key, ({ signal }) => reading.gitStatus({ sessionId }, { signal, output: gitStatusSchema }), {
     staleTime: 0,
   });
@@ -30,7 +30,7 @@ export function useFinish({ sessionId, activity }: Pick<SessionSummary, "session
   useEffect(() => {
     if (shownFor.current === activity) return;
     shownFor.current = activity;
-    void client.invalidateQueries({ queryKey: ["git-status", sessionId] });
+    void client.invalidateQueries({ queryKey: queryKeys.gitStatus(sessionId) });
   }, [client, sessionId, activity]);
   const changed = (answer: { readonly status: GitStatus }) => {
     show(answer.status);
@@ -60,7 +60,10 @@ export function useFinish({ sessionId, activity }: Pick<SessionSummary, "session
         { sessionId, ...(forceWithLease && { forceWithLease }) },
         { output: pushedSchema, timeoutMs: hooksMs },
       ),
-    onSuccess: changed,
+    onSuccess: (answer) => {
+      changed(answer);
+      void client.invalidateQueries({ queryKey: queryKeys.pullRequest(sessionId) });
+    },
   });
   const ask = useAct({
     mutationFn: ({ dir, prompt }: { readonly dir: string; readonly prompt: string }) =>

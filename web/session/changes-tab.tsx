@@ -14,10 +14,13 @@ const ReviewTab = lazy(async () => ({ default: (await import("../review/review-t
 export function ChangesTab({
   summary,
   paused,
+  onCloseSession,
 }: {
   readonly summary: SessionSummary;
   /** The session is closing: its worktree may be half removed. */
   readonly paused: boolean;
+  /** Opens the dialog that closes the session. */
+  readonly onCloseSession: () => void;
 }) {
   const [against, setAgainst] = useState<DiffAgainst>("base");
   const { sessionId, updatedAt, activity, worktree } = summary;
@@ -67,7 +70,7 @@ export function ChangesTab({
           />
         </Suspense>
       )}
-      {data !== undefined && !paused && <Finish summary={summary} />}
+      {data !== undefined && !paused && <Finish {...{ summary, onCloseSession }} />}
     </div>
   );
 }

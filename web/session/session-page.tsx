@@ -189,7 +189,7 @@ function SessionView(props: {
   );
   const terminal = <SessionTerminal summary={summary} onPlayback={recorded ? () => show("playback") : undefined} />;
   const playback = playing && <PlaybackTab sessionId={summary.sessionId} wish={wish} onMoment={setMomentMs} />;
-  const changes = <ChangesTab summary={summary} paused={closing} />;
+  const changes = <ChangesTab summary={summary} paused={closing} onCloseSession={() => setClosing(true)} />;
   const rightTabs = (
     <SessionTabs
       label="Conversation and changes"
