@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PullRequest } from "../../src/wire/pull-requests.ts";
 import { pollMs } from "./use-pull-request.ts";
 
-const check = (state: PullRequest["checks"][number]["state"]) => ({ name: "test", state, url: null, summary: null });
+const check = (state: PullRequest["checks"][number]["state"]) => ({ state });
 const open = { state: "open", merge: "possible", checks: [check("pending")], checksState: "pending" } as const;
 const series = (pullRequest: Parameters<typeof pollMs>[0], reads: number) =>
   Array.from({ length: reads }, (_, calm) => pollMs(pullRequest, calm));

@@ -83,9 +83,13 @@ function readAgain(before: ReadPullRequest | undefined, status: PullRequestStatu
   return { status, calm: same ? before.calm + 1 : 0 };
 }
 
+type PolledPullRequest = Pick<PullRequest, "state" | "merge" | "checksState"> & {
+  readonly checks: readonly Pick<PullRequest["checks"][number], "state">[];
+};
+
 /** How long to wait before the next read; false if nothing is expected to change soon. @param calm consecutive reads without anything new */
 export function pollMs(
-  pullRequest: Pick<PullRequest, "state" | "merge" | "checks" | "checksState"> | null,
+  pullRequest: PolledPullRequest | null,
   calm: number,
 ): number | false {
   if (pullRequest === null || pullRequest.state !== "open") return false;
