@@ -35,6 +35,7 @@ describe("with the real gh", () => {
     expect(await publish.pullRequest(input, owner)).toEqual({
       forge: { kind: "github", host: fakeHost, repository: "o/r" },
       pullRequest: null,
+      defaults: { title: "feature", body: "", base: "main" },
       prompts: { checks: null, comments: null },
     });
     await write("src/a.txt", "changed\n");

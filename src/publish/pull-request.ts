@@ -32,7 +32,14 @@ interface PublishedBranch {
 export async function readPullRequest(place: ForgePlace): Promise<PullRequestStatus> {
   const { forge, head } = await branchOnForge(place);
   const number = await forge.find(head);
-  return statusOf(forge, number === null ? null : await forge.read(number));
+  const pullRequest = number === null ? null : await forge.read(number);
+  const isOpen = pullRequest !== null && pullRequest.state === "open";
+  return { ...statusOf(forge, pullRequest), defaults: isOpen ? null : await defaultsOf(place, head) };
+}
+
+async function defaultsOf({ git, status }: ForgePlace, head: ForgeBranch): Promise<PullRequestStatus["defaults"]> {
+  const { title, body } = await messagesOf(git, status, undefined);
+  return { title: title ?? head.branch, body, base: baseBranchOf(status) };
 }
 
 /** @throws PosternError `branch_not_pushed` | `pull_request_exists`, and those of {@link readPullRequest} */
@@ -95,6 +102,7 @@ function statusOf({ kind, host, repository }: Forge, pullRequest: PullRequest | 
   return {
     forge: { kind, host, repository },
     pullRequest,
+    defaults: null,
     prompts: pullRequest === null ? { checks: null, comments: null } : promptsFor(pullRequest),
   };
 }

@@ -48,6 +48,10 @@ export const pullRequestStatusSchema = z
   .object({
     forge: z.object({ kind: z.enum(["github", "gitlab"]), host: z.string(), repository: z.string() }),
     pullRequest: pullRequestSchema.nullable().describe("That of the branch; null if there is none."),
+    defaults: z
+      .object({ title: z.string(), body: z.string(), base: z.string().nullable() })
+      .nullable()
+      .describe("What opening a pull request uses if nothing else is given. Null if the branch has an open one."),
     prompts: z
       .object({
         checks: z.string().nullable().describe("Asks the agent to repair the failed checks. Null if none failed."),

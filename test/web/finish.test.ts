@@ -21,7 +21,7 @@ test("changes are staged, committed, updated with a conflict that is aborted, pu
   await git(world.root, "init", "--quiet", "--bare", "--initial-branch=main", remote);
   // The home directory is the folder of the test, so `gh` finds its login there.
   const config = join(world.root, ".config");
-  await mkdir(config);
+  await mkdir(config, { recursive: true });
   const github = await startFakeGitHub({ root: config, bare: remote });
   const url = `http://${fakeHost}/o/r.git`;
   await writeFile(

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import type { GitStatus } from "../../src/wire/publish.ts";
 import type { PullRequest } from "../../src/wire/pull-requests.ts";
 import { changePreferences, mergeMethods, usePreferences } from "../app/preferences.ts";
@@ -19,6 +20,8 @@ export function MergeDialog(props: {
   const { pullRequest, status, actions, onClose } = props;
   const { number, base, head, headCommit, checksState } = pullRequest;
   const { mergeMethod: method } = usePreferences();
+  // A commit that is pushed while the dialog is open has not been seen: the gateway then refuses.
+  const [seenCommit] = useState(headCommit);
   const missing = [
     status.files.length > 0 && "uncommitted changes",
     (status.upstream?.ahead ?? 0) > 0 && `${counted(status.upstream?.ahead ?? 0, "commit")} not pushed`,
@@ -28,7 +31,7 @@ export function MergeDialog(props: {
       onClose={onClose}
       onConfirm={() => {
         actions.reset();
-        actions.merge.mutate({ method, headCommit }, { onSuccess: onClose });
+        actions.merge.mutate({ method, headCommit: seenCommit }, { onSuccess: onClose });
       }}
       title={`Merge into ${base}?`}
       description={`Pull request #${number} merges ${head} into ${base}.`}

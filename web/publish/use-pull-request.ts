@@ -88,10 +88,7 @@ type PolledPullRequest = Pick<PullRequest, "state" | "merge" | "checksState"> & 
 };
 
 /** How long to wait before the next read; false if nothing is expected to change soon. @param calm consecutive reads without anything new */
-export function pollMs(
-  pullRequest: PolledPullRequest | null,
-  calm: number,
-): number | false {
+export function pollMs(pullRequest: PolledPullRequest | null, calm: number): number | false {
   if (pullRequest === null || pullRequest.state !== "open") return false;
   const { checks, checksState, merge } = pullRequest;
   // A failed check decides the state of all, though others are still running.
