@@ -1921,6 +1921,12 @@ export type PullRequestStatus = {
   };
   /** That of the branch; null if there is none. */
   readonly pullRequest: PullRequest | null;
+  /** What opening a pull request uses if nothing else is given. Null if the branch has an open one. */
+  readonly defaults: {
+    readonly title: string;
+    readonly body: string;
+    readonly base: string | null;
+  } | null;
   /** Prompts for `coding_ask`. They quote the forge's texts as data. */
   readonly prompts: {
     /** Asks the agent to repair the failed checks. Null if none failed. */
