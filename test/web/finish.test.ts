@@ -6,10 +6,12 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { lookAt, signInUrl, useBrowser } from "../support/browser.ts";
 import { checkRun, comment, fakeHost, startFakeGitHub } from "../support/fake-github.ts";
-import { openSession, patience } from "../support/session-page.ts";
+import { openSession } from "../support/session-page.ts";
 import { useGateway } from "../support/use-gateway.ts";
 
 const run = promisify(execFile);
+/** Each step runs several programs, and the machine can be busy. */
+const patience = { timeout: 120_000, interval: 100 };
 const used = useGateway({ agents: "scripted" });
 const browser = useBrowser();
 
@@ -38,6 +40,7 @@ test("changes are staged, committed, updated with a conflict that is aborted, pu
 
   const visit = await browser.visit(await signInUrl(gateway));
   const { page } = visit;
+  page.setDefaultTimeout(patience.timeout);
   await openSession(page, sessionId);
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByRole("button", { name: "Finish" }).click();
@@ -52,6 +55,7 @@ test("changes are staged, committed, updated with a conflict that is aborted, pu
   await page.getByRole("checkbox", { name: /^new\.txt/ }).waitFor({ ...patience, state: "detached" });
 
   const phone = await browser.visit(await signInUrl(gateway), { device: "phone", colorScheme: "dark" });
+  phone.page.setDefaultTimeout(patience.timeout);
   await openSession(phone.page, sessionId);
   await phone.page.getByRole("tab", { name: "Changes" }).click();
   await phone.page.getByRole("button", { name: "Finish" }).tap();
@@ -134,4 +138,4 @@ test("changes are staged, committed, updated with a conflict that is aborted, pu
   await expect.poll(() => existsSync(dir), patience).toBe(false);
   expect(phone.troubles()).toEqual([]);
   expect(visit.troubles()).toEqual([]);
-});
+}, 600_000);
