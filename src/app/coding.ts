@@ -258,6 +258,8 @@ export interface CodingDeps {
 const nodeId = "local";
 /** Each runs a Git process and reads files. */
 const comparisons = { atOnce: 2, waiting: 32 };
+/** The same for what no request waits for. */
+const turnComparisons = { atOnce: 2, waiting: 200 };
 
 const changedAtOnce = 200;
 
@@ -285,7 +287,9 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const workshop = createGitWorkshop(deps);
   const looking = { workshop, clock, gate: createGate(comparisons) };
   const looks = createLooks({ ...looking, home: deps.home });
-  const turnFiles = createTurnFiles({ looks, worktrees, log });
+  const turnGate = createGate(turnComparisons);
+  const turnLooks = createLooks({ workshop, clock, gate: turnGate, home: deps.home, folder: "turns" });
+  const turnFiles = createTurnFiles({ looks: turnLooks, worktrees, clock, log });
   const live = createLiveSessions({
     ...deps,
     turnFiles,
@@ -413,7 +417,10 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
     rescues: createRescues({ ...deps, locator, worktrees }),
     recordings: createRecordings({
       ...deps,
-      forgetLooks: looks.forget,
+      async forgetLooks(sessionIds) {
+        await looks.forget(sessionIds);
+        await turnLooks.forget(sessionIds);
+      },
       attachments,
       locator,
       store,

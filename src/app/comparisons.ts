@@ -4,6 +4,7 @@ import type { Accounts } from "../accounts/index.ts";
 import { type Comparisons, createComparisons } from "../comparisons/index.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
+import { createKeyedLock } from "../core/single-flight.ts";
 import type { Tables } from "../storage/schema.ts";
 import { promptTitle } from "../transcripts/index.ts";
 import type { Caller } from "../wire/caller.ts";
@@ -39,6 +40,7 @@ export function openComparisons(deps: {
     await Promise.allSettled(ids.map((id) => attachments.remove(id, caller)));
   }
 
+  const copying = createKeyedLock();
   return createComparisons({
     ...deps,
     ports: {
@@ -49,20 +51,22 @@ export function openComparisons(deps: {
         coding.changes.diff(sessionId, caller, { against: "base", patches: "false", ignoreWhitespace: "false" }),
       close: (sessionId, caller) => coding.close({ sessionId }, caller),
       isVisible: (dir, caller) => coding.isVisibleDir(dir, { scope: "coding", within: caller.folders }),
-      async copyAttachments(ids, caller) {
-        const copies: string[] = [];
-        try {
-          for (const id of ids) {
-            const { path, name, mediaType } = await attachments.find(id, caller);
-            const file = { name, mediaType, sessionId: null };
-            copies.push((await attachments.add(file, createReadStream(path), caller)).attachmentId);
+      // One after another: an account can upload only a few files at once.
+      copyAttachments: (ids, caller) =>
+        copying.run(caller.accountId, async () => {
+          const copies: string[] = [];
+          try {
+            for (const id of ids) {
+              const { path, name, mediaType } = await attachments.find(id, caller);
+              const file = { name, mediaType, sessionId: null };
+              copies.push((await attachments.add(file, createReadStream(path), caller)).attachmentId);
+            }
+            return copies;
+          } catch (error) {
+            await detach(copies, caller);
+            throw error;
           }
-          return copies;
-        } catch (error) {
-          await detach(copies, caller);
-          throw error;
-        }
-      },
+        }),
       detach,
       titleOf: promptTitle,
       note: (entry) => accounts.audit.note({ ...entry, from: { address: null, userAgent: null } }),

@@ -14,6 +14,9 @@ import { plainLine, printableJson, table } from "./plain-text.ts";
 import type { CliContext } from "./ports.ts";
 import { sessionIdHelp } from "./session-id.ts";
 
+/** Setup scripts run before the agents start, and teardown scripts before worktrees are removed. */
+const timeoutMs = 300_000;
+
 interface CompareOptions extends CommonOptions {
   readonly agents: string;
   readonly model?: string;
@@ -55,7 +58,7 @@ function addStartCommand(group: Command, context: CliContext): void {
         ...(base !== undefined && { baseBranch: base }),
         ...(permissionMode !== undefined && { permissionMode }),
       };
-      const compared = await (await connect(context)).startComparison(input, { output: comparedSchema });
+      const compared = await (await connect(context)).startComparison(input, { output: comparedSchema, timeoutMs });
       if (json) return context.stdout(`${printableJson(compared)}\n`);
       const rows = compared.sessions.map(({ agent, model: used, sessionId, error }) => [
         plainLine(agent),
@@ -144,7 +147,7 @@ function addKeepCommand(group: Command, context: CliContext): void {
     .option("--while-working", "also stop agents that are working")
     .action(async (comparisonId: string, sessionId: string, { json, whileWorking }: KeepOptions) => {
       const input = { comparisonId, sessionId, ...(whileWorking && { whileWorking }) };
-      const kept = await (await connect(context)).keepOfComparison(input, { output: keptSessionSchema });
+      const kept = await (await connect(context)).keepOfComparison(input, { output: keptSessionSchema, timeoutMs });
       if (json) return context.stdout(`${printableJson(kept)}\n`);
       for (const { agent, sessionId: closed, worktree, error } of kept.closed) {
         const name = `${plainLine(agent)} ${plainLine(closed)}`;

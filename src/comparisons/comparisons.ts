@@ -16,7 +16,7 @@ import type {
   KeptSession,
 } from "../wire/comparisons.ts";
 import { type ContenderRow, createComparisonStore, type StoredComparison } from "./comparison-store.ts";
-import { contenderState, isWorking, readChain, type SessionChain } from "./contender-state.ts";
+import { contenderState, isWorking, placeIn, readChain, type SessionChain } from "./contender-state.ts";
 import type { ComparisonPorts } from "./ports.ts";
 import { createStart } from "./start-contenders.ts";
 
@@ -90,7 +90,7 @@ export function createComparisons(deps: {
     keptPosition: number | null,
   ): Promise<ComparedSession> {
     const chain = await chainOf(contender, caller, "all");
-    const diff = chain === null ? null : await diffOf(chain[0].sessionId, caller);
+    const diff = chain === null ? null : await diffOf(placeIn(chain).sessionId, caller);
     return contenderState(contender, { chain, diff, kept: keptPosition === contender.position });
   }
 
@@ -109,7 +109,10 @@ export function createComparisons(deps: {
     const chains = await Promise.all(
       contenders.map(async (contender) => ({ contender, chain: await chainOf(contender, caller, "last") })),
     );
-    const kept = chains.find(({ chain }) => hasName(chain, sessionId));
+    // A session can be resumed in the terminal of another contender.
+    const kept =
+      chains.find(({ chain }) => hasName(chain && [chain[0]], sessionId)) ??
+      chains.find(({ chain }) => hasName(chain, sessionId));
     if (kept === undefined) {
       throw new PosternError(
         "session_not_found",
@@ -127,7 +130,7 @@ export function createComparisons(deps: {
     if (working.length > 0 && !whileWorking) {
       throw new PosternError(
         "agent_working",
-        `${working.map(({ agent }) => agent).join(", ")} still ${working.length === 1 ? "works" : "work"}. Nothing was closed. Wait, interrupt the turn, or set whileWorking to close it anyway.`,
+        `${working.map(({ agent }) => agent).join(", ")} ${working.length === 1 ? "is" : "are"} still working. Nothing was closed. Wait, interrupt the turn, or set whileWorking to close it anyway.`,
         { details: { sessionIds: working.map((session) => session.sessionId) } },
       );
     }
@@ -152,11 +155,14 @@ export function createComparisons(deps: {
     },
     caller: Caller,
   ): Promise<KeptSession["closed"][number]> {
-    const ids = chain === null ? [sessionId] : chain.map((session) => session.sessionId);
+    const place = chain && placeIn(chain);
+    // A resumed session with a worktree of its own is not part of the comparison.
+    const own = chain?.filter((session) => session.worktree === null || session === place);
+    const ids = own?.map((session) => session.sessionId) ?? [sessionId];
     try {
       let worktree: KeptSession["closed"][number]["worktree"] = null;
       for (const id of ids.toReversed()) worktree = (await ports.close(id, caller)).worktree ?? worktree;
-      return { agent, sessionId, worktree, error: null };
+      return { agent, sessionId: place?.sessionId ?? sessionId, worktree, error: null };
     } catch (error) {
       const known = isPosternError(error);
       if (!known) log.error({ sessionId, reason: messageOf(error) }, "cannot close a session of a comparison");

@@ -7,8 +7,13 @@ import type { Turn, Usage } from "../wire/turn.ts";
 import type { ContenderRow } from "./comparison-store.ts";
 import type { ComparisonPorts } from "./ports.ts";
 
-/** The session of a contender and those that continued it, oldest first. Only the first one has a worktree. */
+/** The session of a contender and those that continued it, oldest first. */
 export type SessionChain = readonly [ReadOutput, ...ReadOutput[]];
+
+/** The session that has the contender's worktree: `/clear` moves it to the next session, but a resumed session keeps its own. */
+export function placeIn(chain: SessionChain): ReadOutput {
+  return chain.find(({ worktree }) => worktree !== null) ?? chain[0];
+}
 
 /** A session is continued with `/clear` or `/resume` in its terminal. A longer chain is cut off. */
 const maxContinued = 20;
@@ -63,7 +68,7 @@ export function contenderState(
   const ended = works ? turns.slice(0, -1) : turns;
   const usage = chain === null ? null : usageOf(chain);
   const last = ended.findLast(({ role }) => role === "assistant");
-  const worktree = chain?.[0].worktree ?? null;
+  const worktree = chain && placeIn(chain).worktree;
   return {
     agent,
     model: model ?? latest?.model ?? null,

@@ -108,7 +108,12 @@ async function runGh(
 ) {
   // These are for one host, which `GH_HOST` names. `gh` would send them to any host that a repository's remote has.
   const isOther = environment()["GH_HOST"]?.toLowerCase() !== host;
-  const env = { ...quiet, ...(isOther && { GH_ENTERPRISE_TOKEN: "", GITHUB_ENTERPRISE_TOKEN: "" }) };
+  const env = {
+    ...quiet,
+    ...(isOther && { GH_ENTERPRISE_TOKEN: "", GITHUB_ENTERPRISE_TOKEN: "" }),
+    // `gh` would send these to this machine, over plain HTTP.
+    ...(isOther && host === "github.localhost" && { GH_TOKEN: "", GITHUB_TOKEN: "" }),
+  };
   const result = await git.runProgram(["gh", ...args], { root, timeoutMs, env, ...(input !== undefined && { input }) });
   if (result !== null) return result;
   throw publishError(

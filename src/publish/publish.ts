@@ -184,11 +184,9 @@ export function createPublish(deps: PublishDeps): Publish {
     openPullRequest: (input, caller) =>
       inCheckout(input, caller, async (checkout) => {
         const status = await statusOf(checkout);
-        const opened = await openPullRequest({ git, environment: deps.environment, status }, input);
-        const { number, url, base } = opened.pullRequest ?? {};
-        const details = { number, url, branch: status.branch, base };
-        await note("git_pull_request_opened", checkout, { caller, details });
-        return opened;
+        return openPullRequest({ git, environment: deps.environment, status }, input, (opened) =>
+          note("git_pull_request_opened", checkout, { caller, details: { ...opened, branch: status.branch } }),
+        );
       }),
 
     mergePullRequest: (input, caller) =>

@@ -46,6 +46,7 @@ async function defaultsOf({ git, status }: ForgePlace, head: ForgeBranch): Promi
 export async function openPullRequest(
   place: ForgePlace,
   { title, body, draft = false, base: named }: Omit<OpenPullRequestInput, "sessionId">,
+  onOpened: (opened: { readonly number: number; readonly repository: string; readonly base: string }) => Promise<void>,
 ): Promise<PullRequestStatus> {
   const { git, status } = place;
   const { forge, head, remote } = await branchOnForge(place);
@@ -70,6 +71,7 @@ export async function openPullRequest(
     draft,
     base,
   });
+  await onOpened({ number, repository: `${forge.host}/${forge.repository}`, base });
   return statusOf(forge, await forge.read(number));
 }
 
@@ -95,7 +97,8 @@ export async function mergePullRequest(
     );
   }
   await forge.merge(open, { method, headCommit: present });
-  return forge.read(open);
+  // It is merged, even if it cannot be read again.
+  return { ...(await forge.read(open).catch(() => pullRequest)), state: "merged" };
 }
 
 function statusOf({ kind, host, repository }: Forge, pullRequest: PullRequest | null): PullRequestStatus {
@@ -200,6 +203,7 @@ async function messagesOf(
   if (from === undefined) return { title: null, body: "" };
   const log = [
     "log",
+    "--no-show-signature",
     "-z",
     "--reverse",
     "--no-merges",

@@ -1,3 +1,4 @@
+import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Look, LookKey, Looks, Worktrees } from "../worktrees/index.ts";
@@ -7,14 +8,14 @@ import type { SessionRecord } from "./session-store.ts";
 /** The files of sessions as they were when their last turn began. */
 export interface TurnFiles {
   /** A turn begins: records the files in the background. Never throws. */
-  begin(record: Pick<SessionRecord, "sessionId" | "dir">): void;
+  begin(record: Ids & Pick<SessionRecord, "dir">): void;
   /** What happened while nothing watched is not known, so nothing is compared until the next turn. Never throws. */
-  drop(record: Pick<SessionRecord, "sessionId">): void;
+  drop(record: Ids): void;
   /** When the last turn began, if {@link TurnFiles.compared} has its files. Waits for nothing. */
   recordedAt(record: Ids): Promise<number | null>;
   /** Runs a comparison with the files at the beginning of the last turn; with null if they were not recorded. */
   compared<T>(record: Ids, compare: (look: Look | null) => Promise<T>): Promise<T>;
-  /** Records nothing more, and waits for what is being recorded: 20 seconds at most. */
+  /** Records nothing more. Waits for at most two seconds; the next start removes what is then left. */
   close(): Promise<void>;
 }
 
@@ -23,14 +24,18 @@ type Ids = Pick<SessionRecord, "sessionId" | "aliases">;
 /** Recorded for all accounts. No account has this ID. */
 const keyOf = (sessionId: string): LookKey => ({ sessionId, accountId: "the beginning of the last turn" });
 
+const closeMs = 2_000;
+
 /** @see TurnFiles */
 export function createTurnFiles({
   looks,
   worktrees,
+  clock,
   log,
 }: {
   readonly looks: Pick<Looks, "begin" | "drop" | "compared" | "recordedAt">;
   readonly worktrees: Pick<Worktrees, "ofSession">;
+  readonly clock: Pick<Clock, "after">;
   readonly log: Log;
 }): TurnFiles {
   const running = new Set<Promise<void>>();
@@ -42,20 +47,31 @@ export function createTurnFiles({
       .finally(() => running.delete(run));
     running.add(run);
   };
+  async function dropAll(sessionIds: readonly string[]): Promise<void> {
+    for (const sessionId of sessionIds) await looks.drop(keyOf(sessionId));
+  }
+
   return {
-    begin: ({ sessionId, dir }) =>
-      inBackground(() =>
-        looks.begin(keyOf(sessionId), async () => ({
-          dir,
-          worktree: await worktrees.ofSession(sessionId),
+    begin: ({ sessionId, aliases, dir }) =>
+      inBackground(async () => {
+        await dropAll(aliases);
+        await looks.begin(keyOf(sessionId), async () => {
+          if (closed) throw new Error("The gateway is stopping.");
+          const worktree = await worktrees.ofSession(sessionId);
           // A repository that is elsewhere than its directory says is not read for nobody in particular.
-          visibleAmong: async () => new Set(),
-        })),
-      ),
-    drop: ({ sessionId }) => inBackground(() => looks.drop(keyOf(sessionId))),
+          return { dir, worktree, visibleAmong: async () => new Set() };
+        });
+      }),
+    drop: ({ sessionId, aliases }) => inBackground(() => dropAll([sessionId, ...aliases])),
     async close() {
       closed = true;
-      await Promise.all(running);
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(closeMs, resolve);
+        void Promise.all(running).then(() => {
+          cancel();
+          resolve();
+        });
+      });
     },
     async recordedAt({ sessionId, aliases }) {
       for (const id of [sessionId, ...aliases]) {

@@ -286,7 +286,7 @@ export const problemHelp = {
   },
   turn_not_recorded: {
     meaning:
-      "`against=turn` compares with the files at the beginning of the agent's last turn, and Postern did not record them: the gateway restarted since, no turn began through it, or there was too much to record.",
+      "`against=turn` compares with the files at the beginning of the agent's last turn, and Postern did not record them: the gateway has restarted since then, no turn began through it, or there was too much to record.",
     remedy: "Compare with `base` or `seen`, or wait for the agent's next turn.",
   },
   comment_text_changed: {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat, utimes } from "node:fs/promises";
+import { mkdir, readdir, rmdir, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { isErrno } from "../core/errors.ts";
@@ -63,11 +63,14 @@ export function createLooks({
   clock,
   gate,
   home,
+  folder = "looks",
 }: SessionDiffDeps & {
   /** The state folder. */
   readonly home: string;
+  /** Its folder for these looks. */
+  readonly folder?: string;
 }): Looks {
-  const root = join(home, "looks");
+  const root = join(home, folder);
   const lock = createKeyedLock();
   const folderOf = (sessionId: string): string => join(root, sha256(sessionId).slice(0, 32));
   const placeOf = ({ sessionId, accountId }: LookKey): string =>
@@ -128,6 +131,11 @@ export function createLooks({
     for (const name of await namesIn(place)) if (!kept.has(name)) await removeTree(join(place, name));
   }
 
+  async function removePlace(key: LookKey): Promise<void> {
+    await removeTree(placeOf(key));
+    await rmdir(folderOf(key.sessionId)).catch(() => undefined); // it stays if another account has looked
+  }
+
   async function dropOldest(): Promise<void> {
     const names = await namesIn(root);
     if (names.length <= maxSessions) return;
@@ -139,15 +147,18 @@ export function createLooks({
     begin: (key, find) =>
       lock.run(key.sessionId, async () => {
         const place = placeOf(key);
-        await removeTree(place);
+        await removePlace(key);
         const startedAt = clock.now();
         await gate.run(async () => {
           const of = await find();
           const id = newUuid();
           await mkdir(join(place, id), { recursive: true, mode: 0o700 });
-          const tree = await treeOf(of, join(place, id), beginLimits);
+          const tree = await treeOf(of, join(place, id), beginLimits).catch(async (error: unknown) => {
+            await removePlace(key);
+            throw error;
+          });
           // After that time, the files may be those of the turn itself.
-          if (tree === null || clock.now() - startedAt > withinMs) return removeTree(place);
+          if (tree === null || clock.now() - startedAt > withinMs) return removePlace(key);
           const base = { id, tree, at: startedAt };
           await writeFileAtomic(join(place, "looks.json"), JSON.stringify({ base, latest: null }));
           await utimes(folderOf(key.sessionId), clock.now() / 1_000, clock.now() / 1_000);
@@ -157,7 +168,7 @@ export function createLooks({
 
     recordedAt: async (key) => (await storedAt(placeOf(key))).base?.at ?? null,
 
-    drop: (key) => lock.run(key.sessionId, () => removeTree(placeOf(key))),
+    drop: (key) => lock.run(key.sessionId, () => removePlace(key)),
 
     look: (key, of) =>
       lock.run(key.sessionId, () =>

@@ -156,7 +156,7 @@ describe("a session that is forgotten", () => {
     const later = newSentinel();
     await say(later, { sessionId });
     // Its agent has shown the old conversation again, and that is recorded. The file that it wrote still exists, also for the next comparison.
-    const isNew = (file: string): boolean => file.endsWith(".raw") || file.startsWith("looks/");
+    const isNew = (file: string): boolean => file.endsWith(".raw") || file.startsWith("turns/");
     expect((await tracedFiles(world, sentinels)).filter((file) => !isNew(file))).toEqual([]);
     for (const what of said) expect(await search(sentinels[what])).toEqual([]);
     expect(await listed(sessionId)).toMatchObject({ title: `say ${later}` });

@@ -30,8 +30,8 @@ export function CommitForm(props: {
   const suggest = () => {
     finish.reset();
     suggestion.mutate(undefined, {
-      // What was typed meanwhile is kept.
-      onSuccess: (suggested) => onMessage((now) => (now === "" || now === message ? suggested : now)),
+      // What was typed is kept.
+      onSuccess: (suggested) => onMessage((now) => (now === "" ? suggested : now)),
       onSettled: () => void finish.reread(),
     });
   };

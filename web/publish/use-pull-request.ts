@@ -53,7 +53,9 @@ export function usePullRequest(summary: SessionSummary, { enabled }: { readonly 
   const merge = useAct({
     mutationFn: (given: Omit<MergePullRequestInput, "sessionId">) =>
       acting.gitMerge({ sessionId, ...given }, { output: mergedPullRequestSchema }),
-    onSuccess: ({ pullRequest, status }) => {
+    async onSuccess({ pullRequest, status }) {
+      // An earlier state that is still being read must not replace this one.
+      await client.cancelQueries({ queryKey: key });
       client.setQueryData(queryKeys.gitStatus(sessionId), status);
       client.setQueryData<ReadPullRequest>(key, (now) =>
         now === undefined ? now : { status: { ...now.status, pullRequest }, calm: 0 },
