@@ -166,6 +166,7 @@ describe("every route of a gateway", () => {
       "POST /api/coding/coding_list_agents",
       "POST /api/coding/coding_list_prompts",
       "POST /api/coding/coding_list_sessions",
+      "POST /api/coding/coding_read_comparison",
       "POST /api/coding/coding_read_session",
       "POST /api/coding/coding_search_sessions",
       "POST /api/coding/memory_facts",
