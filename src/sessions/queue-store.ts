@@ -75,7 +75,15 @@ export function createQueueStore(db: Kysely<Tables>): QueueStore {
 
     async move(promptId, place) {
       return db.transaction().execute(async (trx) => {
-        // Positions are unique in a session, so all prompts first get temporary positions. This also locks the rows.
+        // Changes nothing, but locks the session: moves at once would lock its prompts in different orders.
+        await trx
+          .updateTable("sessions")
+          .set((eb) => ({ node_id: eb.ref("node_id") }))
+          .where("session_id", "=", (eb) =>
+            eb.selectFrom("queued_prompts").select("queued_prompts.session_id").where("prompt_id", "=", promptId),
+          )
+          .execute();
+        // Positions are unique in a session, so all prompts first get temporary positions.
         const rows = await trx
           .updateTable("queued_prompts")
           .set((eb) => ({ position: eb.neg("position") }))
