@@ -18,7 +18,7 @@ const npmTimeoutMs = 60_000;
 
 /** The files that Postern creates in the state folder. Other files there are not deleted. */
 const stateNames =
-  /^(config\.json|key|gateway-id|gateway\.lock.*|(postern|catalog)\.db.*|run|service\.env|sessions|terminal-host|restore\.json.*|restoring-[0-9a-f]+)$/;
+  /^(config\.json|key|gateway-id|gateway\.lock.*|(postern|catalog)\.db.*|run|service\.env|sessions|attachments|looks|scripts|turns|terminal-host|restore\.json.*|restoring-[0-9a-f]+)$/;
 
 /** The files that Postern creates in the state folder's `backups`, where people can also keep their own. */
 const copyNames = /^(postern\.db\.before-.*|making-\d+-[0-9a-f]+)$/;

@@ -67,6 +67,9 @@ test("uninstall removes what Postern made, and never a worktree or another's fil
   expect(existsSync(cache), "not written again when the command ends").toBe(false);
   expect(existsSync(join(world.home, "postern.db"))).toBe(true);
 
+  // What only some features create.
+  for (const name of ["attachments", "looks", "scripts", "turns"])
+    await mkdir(join(world.home, name), { recursive: true });
   await writeFile(join(world.home, "mine"), "");
   const purged = await postern(["uninstall", "--yes", "--purge"], { input: "delete\n" });
   expect(purged).toMatchObject({ code: 0, stdout: expect.stringContaining("has other files: mine.") });
