@@ -82,7 +82,7 @@ const web: TestProjectInlineConfiguration = {
     globalSetup: [...globalSetup, "test/support/web-setup.ts"],
     execArgv,
     // Three browsers, their gateways and agents share two processors: what takes 20 s alone can take minutes.
-    testTimeout: 240_000,
+    testTimeout: 400_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 50 } },
     maxWorkers,
