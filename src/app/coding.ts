@@ -258,7 +258,7 @@ export interface CodingDeps {
 const nodeId = "local";
 /** Each runs a Git process and reads files. */
 const comparisons = { atOnce: 2, waiting: 32 };
-/** The same for what no request waits for. */
+/** For snapshots at the start of a turn, which no request waits for. */
 const turnComparisons = { atOnce: 2, waiting: 200 };
 
 const changedAtOnce = 200;
@@ -287,8 +287,7 @@ export async function createCoding(deps: CodingDeps): Promise<Coding> {
   const workshop = createGitWorkshop(deps);
   const looking = { workshop, clock, gate: createGate(comparisons) };
   const looks = createLooks({ ...looking, home: deps.home });
-  const turnGate = createGate(turnComparisons);
-  const turnLooks = createLooks({ workshop, clock, gate: turnGate, home: deps.home, folder: "turns" });
+  const turnLooks = createLooks({ ...looking, gate: createGate(turnComparisons), home: deps.home, folder: "turns" });
   const turnFiles = createTurnFiles({ looks: turnLooks, worktrees, clock, log });
   const live = createLiveSessions({
     ...deps,

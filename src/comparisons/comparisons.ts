@@ -156,7 +156,7 @@ export function createComparisons(deps: {
     caller: Caller,
   ): Promise<KeptSession["closed"][number]> {
     const place = chain && placeIn(chain);
-    // A resumed session with a worktree of its own is not part of the comparison.
+    // A resumed session that has another worktree is not part of the comparison.
     const own = chain?.filter((session) => session.worktree === null || session === place);
     const ids = own?.map((session) => session.sessionId) ?? [sessionId];
     try {

@@ -51,7 +51,7 @@ export async function repositoryOf(git: UserGit, root: string, remote: string): 
   return null;
 }
 
-/** The remote that pull requests go to: the one that `gh` was told, or that of the base branch; null if it is a local branch. */
+/** The remote that pull requests go to: the one set with `gh repo set-default`, or that of the base branch; null if the base branch is local. */
 export async function baseRemoteOf(git: UserGit, { root, base, remotes }: GitStatus): Promise<string | null> {
   for (const remote of remotes) {
     const resolved = await git.lineOf(["config", "--get", `remote.${remote}.gh-resolved`], { root });

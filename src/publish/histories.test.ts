@@ -44,7 +44,7 @@ test("no merge or rebase of random histories loses a commit or an untracked file
           made.push(subject);
         }
         for (const [name, words] of theirs) await pushToMain({ [name]: `${words}${(count += 1)}\n` });
-        // Untracked files: one that nobody else has, and one that the other side may want to write.
+        // Untracked files: one that only this side has, and one that the other side may want to write.
         await write("loose.txt", "mine\n");
         const known = (await git("ls-files")).split("\n");
         if (!known.includes("own.txt")) await write("own.txt", "mine, untracked\n");

@@ -14,7 +14,7 @@ function setUp({ begin }: { readonly begin: (key: LookKey) => Promise<void> }) {
     },
     drop: async (key: LookKey) => void calls.push(`drop ${key.sessionId}`),
     recordedAt: async () => null,
-    compared: async () => Promise.reject(new Error("Nobody compares.")),
+    compared: async () => Promise.reject(new Error("Not expected.")),
   };
   const files = createTurnFiles({ looks, worktrees: { ofSession: async () => null }, clock, log: silentLog });
   return { files, calls, clock };

@@ -58,7 +58,7 @@ export function createTurnFiles({
         await looks.begin(keyOf(sessionId), async () => {
           if (closed) throw new Error("The gateway is stopping.");
           const worktree = await worktrees.ofSession(sessionId);
-          // A repository that is elsewhere than its directory says is not read for nobody in particular.
+          // Without a caller, no other directory may be read: a repository whose files are elsewhere is not recorded.
           return { dir, worktree, visibleAmong: async () => new Set() };
         });
       }),
@@ -91,7 +91,7 @@ export function createTurnFiles({
   };
 }
 
-/** Notices when a turn of one session begins: when its prompt is on its way, or when an agent begins by itself. */
+/** Notices when a turn of one session begins: when its prompt is on its way, or when an agent begins without one. */
 export function createTurnWatch(
   session: {
     readonly record: SessionRecord;
